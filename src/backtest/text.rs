@@ -2,13 +2,19 @@
 
 use std::fmt::Write;
 
-use cambist_backtest::{Report, SideReport};
+use cambist_backtest::{DataDefects, Report, SideReport};
 
 use crate::commands::columns;
 
 /// The report as text.
 pub fn text(report: &Report) -> String {
-    let mut text = columns(&[results(report), activity(report)].concat());
+    let mut text = String::new();
+    for data in &report.data {
+        if let Some(many) = DataDefects::from(data).many() {
+            _ = writeln!(text, "{many}\n");
+        }
+    }
+    text.push_str(&columns(&[results(report), activity(report)].concat()));
     if !report.advice.is_empty() {
         text.push_str("\nAdvice\n");
         for sentence in &report.advice {
@@ -58,7 +64,7 @@ fn results(report: &Report) -> Vec<Vec<String>> {
         row("engine ended", at.clone());
     }
     for data in &report.data {
-        let kind = data.kind;
+        let (kind, defects) = (data.kind, DataDefects::from(data));
         let names = data.names();
         let of = if names.is_empty() {
             String::new()
@@ -67,8 +73,11 @@ fn results(report: &Report) -> Vec<Vec<String>> {
         };
         row(
             "data",
-            format!("{} {kind}: {} rows{of}", data.market, data.report.rows),
+            format!("{} {kind}: {} rows{of}", data.market, defects.used()),
         );
+        if let Some(skipped) = defects.skipped() {
+            row("skipped", format!("{}: {skipped}", data.market));
+        }
         if let Some(unusual) = data.unusual() {
             row("unusual data", format!("{}: {unusual}", data.market));
         }

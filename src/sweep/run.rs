@@ -2,13 +2,14 @@
 
 use std::io;
 
-use cambist_backtest::{Backtest, BacktestError, FillRow, Finished, SampleRow, Sink};
+use cambist_backtest::{Backtest, BacktestError, DataDefects, FillRow, Finished, SampleRow, Sink};
 use cambist_core::{Amount, MarketId};
 use cambist_market_data::Timestamp;
 use cambist_quant::performance::running::RunningMoments;
 use serde::{Deserialize, Serialize};
 
 use super::plan::{Phase, Plan, RunSpec};
+use crate::backtest::inputs::Inputs;
 use crate::backtest::prepare::prepare_with;
 use cambist_config::ConfigError;
 
@@ -101,6 +102,9 @@ pub struct Figures {
     pub engine_ended: Option<String>,
     /// Invariants of the engine that failed: defects of the program.
     pub invariants: u64,
+    /// Markets whose data had rows left out, or something unusual; files without their folders.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data: Vec<DataDefects>,
     /// Excess over holding: milliseconds since the beginning, and quote tokens; the change of equity in rows of
     /// format 1.
     pub curve: Vec<(u64, f64)>,
@@ -281,7 +285,8 @@ pub fn run(plan: &Plan, spec: &RunSpec) -> anyhow::Result<Row> {
         .map_err(|error: BacktestError| {
             anyhow::Error::new(error).context(format!("run {}", spec.run))
         })?;
-    let figures = figures(&finished, &mut sink);
+    let mut figures = figures(&finished, &mut sink);
+    without_folders(&mut figures.data, &inputs);
     Ok(row(values, Outcome::Done(Box::new(figures))))
 }
 
@@ -296,6 +301,21 @@ fn reasons(error: &ConfigError) -> String {
             all.join("; ")
         }
         ConfigError::Unreadable { what, .. } => what.clone(),
+    }
+}
+
+/// Files are named without their folders, as in the header: another machine may keep them elsewhere.
+fn without_folders(data: &mut [DataDefects], inputs: &Inputs) {
+    let folders = inputs.data.iter().filter_map(|file| file.path.parent());
+    let folders = folders.filter(|folder| !folder.as_os_str().is_empty());
+    let folders: Vec<_> = folders.map(|at| format!("{}/", at.display())).collect();
+    for skipped in data.iter_mut().flat_map(|data| &mut data.skipped) {
+        if let Some(name) = folders
+            .iter()
+            .find_map(|at| skipped.first.strip_prefix(at.as_str()))
+        {
+            skipped.first = name.to_owned();
+        }
     }
 }
 
@@ -327,6 +347,12 @@ fn figures(finished: &Finished, sink: &mut ExcessSink) -> Figures {
         returns: sink.returns.into(),
         engine_ended: report.engine_ended.clone(),
         invariants: report.invariants.len() as u64,
+        data: report
+            .data
+            .iter()
+            .map(DataDefects::from)
+            .filter(|data| !data.is_empty())
+            .collect(),
         curve: sink.curve(),
     }
 }

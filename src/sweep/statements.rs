@@ -1,5 +1,7 @@
 //! What a sweep proves and what it does not, in sentences.
 
+use cambist_backtest::DataDefects;
+
 use super::space::{Metric, Space};
 use super::summary::{Chosen, Deflated, Measure, Summary, WalkForwardResult, WindowResult};
 
@@ -23,6 +25,7 @@ pub fn of(summary: &Summary, space: &Space) -> Vec<String> {
     if summary.refused == summary.runs {
         return sentences;
     }
+    sentences.extend(summary.data.iter().flat_map(DataDefects::sentences));
     if summary.invariants > 0 {
         sentences.push(format!(
             "In {} runs an invariant of the engine failed: each is a defect of this program.",

@@ -1,6 +1,9 @@
 //! The evidence of a sweep: its best trial, what the best of so many without skill would show, and
 //! what trials that were chosen on one part of the data earned on the next.
 
+use std::collections::BTreeMap;
+
+use cambist_backtest::DataDefects;
 use cambist_market_data::Timestamp;
 use cambist_quant::performance::running::RunningMoments;
 use cambist_quant::performance::sharpe::{Moments, expected_best, variance_of};
@@ -324,6 +327,8 @@ pub struct Summary {
     pub return_interval_s: u64,
     /// Symbol of the quote token.
     pub quote: String,
+    /// What was left out of the data and what is unusual in them, of the run that read most of them.
+    pub data: Vec<DataDefects>,
     /// The best trial on all of the data; none with walk-forward.
     pub best: Option<Chosen>,
     /// Walk-forward, if it was asked for.
@@ -383,6 +388,7 @@ pub fn summary(header: &Header, space: &Space, rows: &Rows) -> Summary {
         quote: figures()
             .next()
             .map_or_else(String::new, |figures| figures.quote.clone()),
+        data: defects(rows),
         best: None,
         walk_forward: None,
         statements: Vec::new(),
@@ -395,6 +401,19 @@ pub fn summary(header: &Header, space: &Space, rows: &Rows) -> Summary {
     }
     summary.statements = statements::of(&summary, space);
     summary
+}
+
+/// Defects of the data of each market, of the run that read most of them.
+fn defects(rows: &Rows) -> Vec<DataDefects> {
+    let mut found: BTreeMap<&str, &DataDefects> = BTreeMap::new();
+    let each = rows.values().filter_map(Row::figures);
+    for data in each.flat_map(|figures| &figures.data) {
+        let most = found.entry(&data.market).or_insert(data);
+        if data.rows > most.rows {
+            *most = data;
+        }
+    }
+    found.into_values().cloned().collect()
 }
 
 /// What spread and fees of a run came to.

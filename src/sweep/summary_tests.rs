@@ -31,6 +31,7 @@ fn figures(fills: u64, returns: &[f64]) -> Figures {
         returns: Returns::from(moments),
         engine_ended: None,
         invariants: 0,
+        data: Vec::new(),
         curve: Vec::new(),
     }
 }

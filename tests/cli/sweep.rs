@@ -612,3 +612,62 @@ fn results_of_the_first_format_are_joined() {
     let statements = summary["statements"].to_string();
     assert!(statements.contains("of an earlier program"), "{statements}");
 }
+
+/// What was left out of the data is in the statements of a sweep as in the report of a backtest.
+#[test]
+fn rows_that_were_left_out_are_stated() {
+    let mut rows: Vec<_> = jumping().lines().map(str::to_owned).collect();
+    // One row too late in time: all of the next minute are early.
+    let late = rows.remove(160);
+    rows.insert(100, late);
+    let rows = rows.join("\n") + "\n";
+    let sweep = Sweep::on("sweep-left-out", SWEEP, &rows);
+    let output = sweep.run("out", &["--json", "--skip", "backward,gap"]);
+    good(&output);
+    let summary = &json(&output)["summary"];
+    let data = &summary["data"][0];
+    assert_eq!(
+        (&data["market"], &data["rows"], &data["left_out"]),
+        (&"ETH-USDC".into(), &600.into(), &60.into())
+    );
+    let many = "60 of 600 rows of ETH-USDC (10.0 %, above 5 %) were left out";
+    let skipped = "Skipped in the data of ETH-USDC: 1 gap, 60 backward; 60 of 600 rows (10.0 %)";
+    let statements = summary["statements"].to_string();
+    let text = std::fs::read_to_string(Path::new(&sweep.out("out")).join("sweep.txt")).unwrap();
+    let page = std::fs::read_to_string(Path::new(&sweep.out("out")).join("sweep.html")).unwrap();
+    for (place, content) in [("json", &statements), ("text", &text), ("page", &page)] {
+        for words in [many, skipped, "eth.csv: line 102"] {
+            assert!(content.contains(words), "{place}: {words}: {content}");
+        }
+    }
+    // The folder is of this machine.
+    let folder = sweep.folder.0.display().to_string();
+    assert!(!data.to_string().contains(&folder), "{data}");
+
+    let out = sweep.out("one");
+    let one = cambist(&[
+        "backtest",
+        "--config",
+        &sweep.fixed[2],
+        "--data",
+        &sweep.fixed[6],
+        "--skip",
+        "backward,gap",
+        "--out",
+        &out,
+    ]);
+    good(&one);
+    let text = stdout(&one);
+    assert!(text.starts_with(many), "{text}");
+    assert_eq!(
+        text.matches(many).count(),
+        2,
+        "on top and in Advice: {text}"
+    );
+    assert!(
+        text.contains("snapshots: 540 of 600 rows of eth.csv"),
+        "{text}"
+    );
+    let page = std::fs::read_to_string(Path::new(&out).join("report.html")).unwrap();
+    assert!(page.contains(&format!("<p><strong>{many}")), "{page}");
+}

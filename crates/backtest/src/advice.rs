@@ -2,6 +2,7 @@
 
 use cambist_report::summary::PnlRow;
 
+use crate::data_defects::DataDefects;
 use crate::markouts::MarkoutReport;
 use crate::report::{LevelReport, Report};
 
@@ -18,6 +19,8 @@ const POLLED_MORE: f64 = 0.01;
 /// Advice on a run, most important first.
 pub fn advice(report: &Report) -> Vec<String> {
     let mut advice = Vec::new();
+    let defects = || report.data.iter().map(DataDefects::from);
+    advice.extend(defects().filter_map(|data| data.many()));
     if !report.invariants.is_empty() {
         advice.push(format!(
             "{} invariants of the engine failed: this is a defect of the program, please report it.",
@@ -45,14 +48,7 @@ pub fn advice(report: &Report) -> Vec<String> {
             report.rate_limited
         ));
     }
-    for data in &report.data {
-        if let Some(unusual) = data.unusual() {
-            advice.push(format!(
-                "The data of {} have {unusual}: many of them are a defect of the recording.",
-                data.market
-            ));
-        }
-    }
+    advice.extend(defects().filter_map(|data| data.unusual()));
     if report.duration_s < SHORT_S {
         advice.push(format!(
             "The run covers {:.1} hours: too short to cover different market conditions.",

@@ -8,6 +8,7 @@ use cambist_market_data::Timestamp;
 use crate::chart::{Line, Mark, chart};
 use crate::compare::Beside;
 use crate::curves::{Curves, MarketCurves};
+use crate::data_defects::DataDefects;
 use crate::report::Report;
 
 pub const STYLE: &str = include_str!("html.css");
@@ -60,6 +61,11 @@ impl Page<'_> {
             report.duration_s / 3_600.0,
             escape(self.program)
         );
+        for data in &report.data {
+            if let Some(many) = DataDefects::from(data).many() {
+                _ = writeln!(page, "<p><strong>{}</strong></p>", escape(&many));
+            }
+        }
         self.tiles(&mut page);
         list(&mut page, "Advice", &report.advice);
         if let Some(beside) = self.beside {
@@ -440,6 +446,9 @@ impl Page<'_> {
             }
             if let Some(unusual) = data.unusual() {
                 rows.push(vec![data.market.clone(), "unusual".to_owned(), unusual]);
+            }
+            if let Some(skipped) = DataDefects::from(data).skipped() {
+                rows.push(vec![data.market.clone(), "skipped".to_owned(), skipped]);
             }
             for skipped in &read.skipped {
                 rows.push(vec![

@@ -15,6 +15,7 @@ mod assumptions;
 mod chart;
 pub mod compare;
 mod curves;
+mod data_defects;
 mod engine_link;
 mod engine_log;
 mod error;
@@ -34,6 +35,7 @@ mod sink;
 
 pub use assumptions::{Assumptions, LatencyRange, RateLimit};
 pub use curves::Thinned;
+pub use data_defects::DataDefects;
 pub use engine_link::{EngineObserver, Processes, ViewAnswerer};
 pub use error::BacktestError;
 pub use finished::Finished;

@@ -36,7 +36,7 @@ pub use defect::{Defect, DefectKind, Error, Place, Result};
 pub use event::{Event, Update, Visibility};
 pub use grid::{Grid, Step};
 pub use open::{OpenOptions, Recording, open};
-pub use report::{Report, Tolerance};
+pub use report::{Report, Skipped, Tolerance};
 pub use snapshot::{Level, Snapshot};
 pub use source::{EventSource, LiveRow, LiveSource, SnapshotSource};
 pub use time::{TimeUnit, Timestamp};

@@ -1,6 +1,6 @@
 //! Tolerated defects, and the report of what was read and skipped.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::defect::{Defect, DefectKind, Error, Place, Result};
 use crate::time::Timestamp;
@@ -36,7 +36,7 @@ impl Tolerance {
 }
 
 /// Skipped defects of one kind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
     /// The kind.
     pub kind: DefectKind,

@@ -1,0 +1,169 @@
+//! What was left out of the data of a market, and what is unusual in them: the same sentences for a run and for a sweep.
+
+use cambist_market_data::{DefectKind, Skipped};
+use serde::{Deserialize, Serialize};
+
+use crate::report::DataReport;
+
+/// Parts in a hundred of the rows from which on it matters which rows were left out.
+const MANY_PERCENT: u64 = 5;
+
+/// Defects of the data of one market.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataDefects {
+    /// The market.
+    pub market: String,
+    /// Rows that were read.
+    pub rows: u64,
+    /// Of them, rows that were left out.
+    pub left_out: u64,
+    /// Skipped defects, by kind; of a gap, no row is left out.
+    pub skipped: Vec<Skipped>,
+    /// What is unusual and is not refused, if there is something.
+    pub unusual: Option<String>,
+}
+
+/// Whether a skipped defect of this kind leaves a row out.
+fn leaves_out(kind: DefectKind, is_events: bool) -> bool {
+    match kind {
+        DefectKind::Gap | DefectKind::Truncated | DefectKind::Damaged => false,
+        // In a book of single changes, levels are removed instead.
+        DefectKind::Crossed => !is_events,
+        _ => true,
+    }
+}
+
+impl From<&DataReport> for DataDefects {
+    fn from(data: &DataReport) -> Self {
+        let skipped = data.report.skipped.clone();
+        let is_events = data.kind == "events";
+        let out = skipped
+            .iter()
+            .filter(|skipped| leaves_out(skipped.kind, is_events));
+        Self {
+            market: data.market.clone(),
+            rows: data.report.rows,
+            left_out: out.map(|skipped| skipped.count).sum(),
+            skipped,
+            unusual: data.unusual(),
+        }
+    }
+}
+
+impl DataDefects {
+    /// Whether there is nothing to report.
+    pub const fn is_empty(&self) -> bool {
+        self.skipped.is_empty() && self.unusual.is_none()
+    }
+
+    /// How many of the rows were used: `1800`, or `13 of 1800` if some were left out.
+    pub fn used(&self) -> String {
+        match self.left_out {
+            0 => self.rows.to_string(),
+            out => format!("{} of {}", self.rows.saturating_sub(out), self.rows),
+        }
+    }
+
+    /// What was skipped, by kind, and the share of the rows.
+    pub fn skipped(&self) -> Option<String> {
+        let each = self.skipped.iter();
+        let each = each.map(|skipped| format!("{} {}", skipped.count, skipped.kind.name()));
+        let kinds: Vec<_> = each.collect();
+        (!kinds.is_empty()).then(|| {
+            format!(
+                "{}; {} of {} rows ({:.1} %) were left out",
+                kinds.join(", "),
+                self.left_out,
+                self.rows,
+                self.share() * 100.0
+            )
+        })
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "for display")]
+    fn share(&self) -> f64 {
+        self.left_out as f64 / self.rows.max(1) as f64
+    }
+
+    /// That a large share of the rows was left out, if it was.
+    pub fn many(&self) -> Option<String> {
+        let is_many = self.left_out.saturating_mul(100) > self.rows.saturating_mul(MANY_PERCENT);
+        let others = self.skipped.iter();
+        let others = others.filter(|skipped| skipped.kind != DefectKind::Gap);
+        let first = others.max_by_key(|skipped| skipped.count);
+        is_many.then(|| {
+            format!(
+                "{} of {} rows of {} ({:.1} %, above {MANY_PERCENT} %) were left out, and the results rest on the others. The row before the first one that was left out may be the wrong one, such as one with a time that is too late: {}",
+                self.left_out,
+                self.rows,
+                self.market,
+                self.share() * 100.0,
+                first.map_or("", |skipped| skipped.first.as_str())
+            )
+        })
+    }
+
+    /// What is unusual, as a sentence.
+    pub fn unusual(&self) -> Option<String> {
+        let unusual = self.unusual.as_ref()?;
+        Some(format!(
+            "The data of {} have {unusual}: many of them are a defect of the recording.",
+            self.market
+        ))
+    }
+
+    /// Everything, in sentences.
+    pub fn sentences(&self) -> Vec<String> {
+        let skipped = self
+            .skipped()
+            .map(|what| format!("Skipped in the data of {}: {what}.", self.market));
+        let all = [self.many(), skipped, self.unusual()];
+        all.into_iter().flatten().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn defects(kinds: &[(DefectKind, u64)]) -> DataDefects {
+        let mut report = cambist_market_data::Report {
+            rows: 1_000,
+            ..cambist_market_data::Report::default()
+        };
+        for (kind, count) in kinds {
+            for _ in 0..*count {
+                report.skip(*kind, || "a.csv: line 4: it is early".to_owned());
+            }
+        }
+        DataDefects::from(&DataReport {
+            market: "ETH-USDC".to_owned(),
+            kind: "snapshots",
+            files: Vec::new(),
+            report,
+            crossings: 0,
+            unknown_orders: 0,
+        })
+    }
+
+    #[test]
+    fn more_than_a_twentieth_of_the_rows_is_many() {
+        let none = defects(&[]);
+        assert!(none.is_empty() && none.sentences().is_empty());
+        assert_eq!(none.used(), "1000");
+        let few = defects(&[(DefectKind::Gap, 3), (DefectKind::Backward, 50)]);
+        assert_eq!(few.used(), "950 of 1000");
+        assert_eq!(
+            few.sentences(),
+            [
+                "Skipped in the data of ETH-USDC: 3 gap, 50 backward; 50 of 1000 rows (5.0 %) were left out."
+            ]
+        );
+        let many = defects(&[(DefectKind::Gap, 3), (DefectKind::Backward, 51)]).sentences();
+        assert!(
+            many[0].contains("51 of 1000 rows of ETH-USDC (5.1 %, above 5 %)")
+                && many[0].ends_with("a.csv: line 4: it is early"),
+            "{many:?}"
+        );
+    }
+}
