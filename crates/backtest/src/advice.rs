@@ -101,30 +101,53 @@ fn markouts(report: &Report) -> Option<String> {
         ));
     }
     let ten = ten?;
+    verdict(ten, fee_bps(report), quoting(report.pnl.as_ref()))
+}
+
+/// What the mids after fills, net of the fees, mean for the quotes; `quoting` is spread and fees of the run.
+fn verdict(ten: &MarkoutReport, fee: f64, quoting: f64) -> Option<String> {
     let mean = ten.mean_bps?;
     let (low, high) = ten.low_bps.zip(ten.high_bps)?;
     let estimate = format!(
-        "the mean 10 s markout is {:+.1} bps (95 %: {low:+.1} to {high:+.1}, {} fills in n = {spans} spans of 10 s)",
-        mean, ten.fills
+        "the mean 10 s markout (mid against the fill's price) is {mean:+.1} bps (95 %: {low:+.1} to {high:+.1}, {} fills in n = {} spans of 10 s), {:+.1} bps net of fees of {fee:.1} bps",
+        ten.fills,
+        ten.spans,
+        mean - fee
     );
-    if high < 0.0 {
-        Some(format!(
-            "The mid moves against us after fills: {estimate}. Widen the quotes by about that, or requote faster."
-        ))
-    } else if low > 0.0 {
-        Some(format!(
-            "The mid moves in our favour after fills: {estimate}. Tighter quotes may earn more."
-        ))
+    Some(if high < fee {
+        format!(
+            "Fills lose: {estimate}. Widen the quotes by about {:.1} bps, or requote faster.",
+            fee - mean
+        )
+    } else if low <= fee {
+        format!("Fills neither earn nor lose significantly: {estimate}.")
+    } else if quoting < 0.0 {
+        // The spread at the fills alone does not pay for the fees.
+        format!("Fills earn: {estimate}.")
     } else {
-        Some(format!(
-            "After fills the mid does not move significantly: {estimate}."
-        ))
+        format!("Fills earn: {estimate}. Tighter quotes may earn more.")
+    })
+}
+
+/// Fees in ten-thousandths of what was traded.
+fn fee_bps(report: &Report) -> f64 {
+    let number = |text: &String| text.parse::<f64>().unwrap_or(0.0);
+    let traded: f64 = report.quote_volume.values().map(number).sum();
+    match &report.pnl {
+        Some(pnl) if traded > 0.0 => -number(&pnl.fees) / traded * 10_000.0,
+        _ => 0.0,
     }
+}
+
+/// Spread and fees.
+fn quoting(pnl: Option<&PnlRow>) -> f64 {
+    let number = |text: &String| text.parse::<f64>().unwrap_or(0.0);
+    pnl.map_or(0.0, |pnl| number(&pnl.spread) + number(&pnl.fees))
 }
 
 fn causes(report: &Report, pnl: &PnlRow) -> Vec<String> {
     let number = |text: &str| text.parse::<f64>().unwrap_or(0.0);
-    let quoting = number(&pnl.spread) + number(&pnl.fees);
+    let quoting = quoting(Some(pnl));
     let holdings = number(&pnl.holdings);
     let quote = &report.quote;
     let mut advice = Vec::new();
@@ -174,6 +197,31 @@ fn quoted(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn markouts_are_judged_net_of_fees() {
+        let of = |low: f64, high: f64, fee: f64, quoting: f64| {
+            let ten = MarkoutReport {
+                horizon_s: 10,
+                side: "all",
+                mean_bps: Some(f64::midpoint(low, high)),
+                low_bps: Some(low),
+                high_bps: Some(high),
+                fills: 90,
+                spans: 40,
+                left_out: 0,
+            };
+            verdict(&ten, fee, quoting).unwrap_or_default()
+        };
+        let lost = of(2.0, 4.0, 10.0, -5.0);
+        assert_eq!(
+            lost,
+            "Fills lose: the mean 10 s markout (mid against the fill's price) is +3.0 bps (95 %: +2.0 to +4.0, 90 fills in n = 40 spans of 10 s), -7.0 bps net of fees of 10.0 bps. Widen the quotes by about 7.0 bps, or requote faster."
+        );
+        assert!(of(2.0, 4.0, 3.0, 5.0).starts_with("Fills neither earn nor lose"));
+        assert!(of(2.0, 4.0, 1.0, 5.0).ends_with("Tighter quotes may earn more."));
+        assert!(!of(2.0, 4.0, 1.0, -5.0).contains("Tighter"));
+    }
 
     #[test]
     fn a_pause_after_a_halt_is_not_its_cause() {
