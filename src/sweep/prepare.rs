@@ -51,6 +51,7 @@ pub fn prepare(inputs: &Inputs, sweep: &Path) -> anyhow::Result<Prepared> {
         );
         return Err(Failure::new(Exit::Usage, what).into());
     }
+    check_interval(&space, inputs)?;
     let snapshots = data
         .iter()
         .any(|data| !matches!(data, Recording::Events(_)));
@@ -111,6 +112,26 @@ pub fn prepare(inputs: &Inputs, sweep: &Path) -> anyhow::Result<Prepared> {
         shard: None,
     };
     Ok(Prepared { plan, header, span })
+}
+
+/// Refuses an interval of returns of which no part of the data that are asked for has enough for a ratio.
+fn check_interval(space: &Space, inputs: &Inputs) -> Result<(), Failure> {
+    let interval_s = space.return_interval_s;
+    let asked = inputs.from.zip(inputs.to);
+    let asked = asked.and_then(|(from, to)| u64::try_from(to.nanos_since(from)).ok());
+    let (part, seconds) = match (space.walk_forward, asked) {
+        (Some(walk), _) => ("a train window", walk.train_s),
+        (None, Some(nanos)) => ("the time from --from to --to", nanos / 1_000_000_000),
+        (None, None) => return Ok(()),
+    };
+    if seconds >= interval_s.saturating_mul(2) {
+        return Ok(());
+    }
+    let path = space.source.path.display();
+    let what = format!(
+        "{path}: return_interval is {interval_s} s, but {part} has {seconds} s: a Sharpe ratio needs two returns at least"
+    );
+    Err(Failure::new(Exit::Usage, what))
 }
 
 fn windows_of(

@@ -47,10 +47,18 @@ pub fn of(summary: &Summary, space: &Space) -> Vec<String> {
             }
         ));
     }
+    if let Some(seconds) = summary.too_short_s {
+        sentences.push(format!(
+            "No run has a Sharpe ratio: the longest one lasts {}, which has fewer than two returns of return_interval, {}. Use a shorter one, or more data.",
+            lasting(seconds),
+            lasting_whole(summary.return_interval_s)
+        ));
+    }
     match &summary.walk_forward {
         Some(walk) => walk_forward(&mut sentences, walk, summary, space),
         None => match &summary.best {
             Some(best) => of_best(&mut sentences, best, summary, space),
+            None if summary.too_short_s.is_some() => {}
             None => sentences.push(
                 "No trial could be compared: none had returns that vary, as is the case if none traded. Check data, limits and parameters with one `cambist backtest`.".to_owned(),
             ),
@@ -89,9 +97,11 @@ fn of_best(sentences: &mut Vec<String>, best: &Chosen, summary: &Summary, space:
     ));
     sentences.extend(signs(best, summary));
     let Some(deflated) = best.deflated else {
-        sentences.push(
-            "The best trial has no Sharpe ratio, because its returns are constant.".to_owned(),
-        );
+        if summary.too_short_s.is_none() {
+            sentences.push(
+                "The best trial has no Sharpe ratio, because its returns are constant.".to_owned(),
+            );
+        }
         return;
     };
     sentences.extend(luck(&deflated));
@@ -107,7 +117,7 @@ fn luck(deflated: &Deflated) -> Vec<String> {
     let mut sentences = Vec::new();
     if deflated.without_ratio > 0 {
         sentences.push(format!(
-            "{} of the trials have no Sharpe ratio, because their returns are constant and not zero: they are counted as trials and could not be the best by it.",
+            "{} of the trials have no Sharpe ratio, because their returns are constant and not zero, or fewer than two: they are counted as trials and could not be the best by it.",
             deflated.without_ratio
         ));
     }
@@ -360,6 +370,12 @@ fn earned(walk: &WalkForwardResult, summary: &Summary) -> Vec<String> {
         sentences.push(format!("The data are of {from} to {to}; {unused}."));
     }
     sentences
+}
+
+/// A whole number of seconds for display.
+#[expect(clippy::cast_precision_loss, reason = "for display")]
+fn lasting_whole(seconds: u64) -> String {
+    lasting(seconds as f64)
 }
 
 /// A duration for display, in the unit in which it is short.

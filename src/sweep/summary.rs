@@ -21,6 +21,9 @@ const YEAR_S: f64 = 31_536_000.0;
 /// Seconds of a day.
 const DAY_S: f64 = 86_400.0;
 
+/// Returns below which there is no Sharpe ratio.
+const RETURNS_MIN: u64 = 2;
+
 /// What metrics are computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -97,7 +100,8 @@ impl<'a> Score<'a> {
     fn is_zero(&self) -> bool {
         let returns = self.figures.returns;
         self.moments.is_none()
-            && (self.figures.fills == 0 || (returns.mean == 0.0 && returns.m2 == 0.0))
+            && (self.figures.fills == 0
+                || (returns.count >= RETURNS_MIN && returns.mean == 0.0 && returns.m2 == 0.0))
     }
 
     /// Its ratio among those of other trials, for one return; `None` if its returns are constant and not zero.
@@ -114,7 +118,8 @@ pub struct Deflated {
     pub trials: u64,
     /// Of them, trials whose returns are all zero, which count with a ratio of zero.
     pub zero: u64,
-    /// Of them, trials whose returns are constant and not zero: they have no finite ratio and cannot be the best by it.
+    /// Of them, trials without a finite ratio, whose returns are constant and not zero or fewer than two: they cannot be
+    /// the best by it.
     pub without_ratio: u64,
     /// Standard deviation of the ratios of the trials, a year.
     pub ratios_sd: f64,
@@ -327,6 +332,8 @@ pub struct Summary {
     pub return_interval_s: u64,
     /// Symbol of the quote token.
     pub quote: String,
+    /// Seconds of the longest run, if no run had two returns and therefore none a Sharpe ratio.
+    pub too_short_s: Option<f64>,
     /// What was left out of the data and what is unusual in them, of the run that read most of them.
     pub data: Vec<DataDefects>,
     /// The best trial on all of the data; none with walk-forward.
@@ -388,6 +395,12 @@ pub fn summary(header: &Header, space: &Space, rows: &Rows) -> Summary {
         quote: figures()
             .next()
             .map_or_else(String::new, |figures| figures.quote.clone()),
+        too_short_s: figures()
+            .all(|figures| figures.returns.count < RETURNS_MIN)
+            .then(|| {
+                let each = figures().map(|figures| figures.duration_s);
+                each.fold(0.0, f64::max)
+            }),
         data: defects(rows),
         best: None,
         walk_forward: None,

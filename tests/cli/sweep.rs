@@ -349,6 +349,23 @@ fn contradicting_arguments_are_refused_before_anything_runs() {
             2,
             "no multiple of --sample",
         ),
+        (
+            SWEEP.replace("\"10s\"", "\"2m\"") + "[walk_forward]\ntrain = \"3m\"\ntest = \"2m\"\n",
+            &[],
+            2,
+            "return_interval is 120 s, but a train window has 180 s",
+        ),
+        (
+            SWEEP.replace("\"10s\"", "\"2m\""),
+            &[
+                "--from",
+                "2024-08-08T23:55:00Z",
+                "--to",
+                "2024-08-08T23:58:00Z",
+            ],
+            2,
+            "but the time from --from to --to has 180 s",
+        ),
         (SWEEP.to_owned(), &["--jobs", "0"], 2, "--jobs"),
         (SWEEP.to_owned(), &["--shard", "3/2"], 2, "is not a shard"),
         (SWEEP.to_owned(), &["--shards", "4"], 2, "gives the part"),
@@ -670,4 +687,27 @@ fn rows_that_were_left_out_are_stated() {
     );
     let page = std::fs::read_to_string(Path::new(&out).join("report.html")).unwrap();
     assert!(page.contains(&format!("<p><strong>{many}")), "{page}");
+}
+
+/// Data shorter than two returns are named as the cause; nothing is stated of returns that do not vary.
+#[test]
+fn an_interval_longer_than_the_data_is_named() {
+    for select in ["sharpe", "net_pnl"] {
+        let text = format!(
+            "select = \"{select}\"\n{}",
+            SWEEP.replace("\"10s\"", "\"1h\"")
+        );
+        let sweep = Sweep::new("sweep-interval", &text);
+        let output = sweep.run("out", &["--json"]);
+        good(&output);
+        let summary = &json(&output)["summary"];
+        assert_eq!(summary["too_short_s"], 599.0);
+        let statements = summary["statements"].to_string();
+        let words = "the longest one lasts 10.0 min, which has fewer than two returns of return_interval, 60.0 min";
+        assert!(statements.contains(words), "{statements}");
+        assert!(
+            !statements.contains("vary") && !statements.contains("constant"),
+            "{statements}"
+        );
+    }
 }
