@@ -154,8 +154,10 @@ fn dry_run(prepared: &Prepared, shard: Option<Shard>, json: bool) -> anyhow::Res
         let part = shard.map_or_else(String::new, |shard| {
             format!("; {own} of them in shard {shard}")
         });
+        let exhausted = prepared.plan.space.exhausted();
+        let exhausted = exhausted.map_or_else(String::new, |what| format!("{what}\n"));
         print_text(&format!(
-            "{trials} trials on {parts}: {} runs{part}\n",
+            "{trials} trials on {parts}: {} runs{part}\n{exhausted}",
             header.runs
         ))?;
     }

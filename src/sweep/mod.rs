@@ -4,6 +4,7 @@
 //! Every run is independent of every other one and is named by its number, so that a sweep can be cut into
 //! shards, stopped, continued and merged, and its results are the same bytes whichever process ran which part.
 
+mod draws;
 mod heat;
 pub mod journal;
 pub mod merge;

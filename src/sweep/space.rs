@@ -4,11 +4,11 @@ use std::path::Path;
 
 use cambist_config::reader::{At, ConfigError, Section, Source};
 use cambist_config::version;
-use cambist_quant::simulation::Random;
 use toml::Value;
 
 use crate::backtest::arguments::seconds_to;
 
+use super::draws::{Combination, draw, numbered};
 use super::outputs::is_run_column;
 use super::values::{Choices, List, Number, Range, Scale};
 
@@ -39,7 +39,7 @@ pub struct Parameter {
 pub enum Search {
     /// Every combination, the last parameter changing fastest.
     Grid,
-    /// So many combinations, drawn from a seed.
+    /// So many different combinations, drawn from a seed.
     Random {
         /// How many.
         trials: u64,
@@ -89,6 +89,8 @@ pub struct Space {
     pub parameters: Vec<Parameter>,
     /// How.
     pub search: Search,
+    /// Combinations of a random search, in the order of the trials.
+    drawn: Vec<Combination>,
     /// On which parts of the data; on all of it at once without.
     pub walk_forward: Option<WalkForward>,
     /// What trials are compared by.
@@ -113,7 +115,7 @@ impl Space {
     /// Number of trials.
     pub fn trials(&self) -> u64 {
         match self.search {
-            Search::Random { trials, .. } => trials,
+            Search::Random { .. } => self.drawn.len() as u64,
             Search::Grid => self.grid_sizes().product(),
         }
     }
@@ -129,29 +131,33 @@ impl Space {
 
     /// The values of a trial, one for each parameter. The same for the same number, whatever else was drawn.
     pub fn trial(&self, number: u64) -> Vec<Value> {
+        let index = usize::try_from(number).unwrap_or(usize::MAX);
         match self.search {
             Search::Grid => {
-                let mut rest = number;
-                let mut values = Vec::new();
-                for parameter in self.parameters.iter().rev() {
-                    if let Choices::List(list) = &parameter.choices {
-                        let count = list.len() as u64;
-                        let index = usize::try_from(rest % count).unwrap_or_default();
-                        values.push(list[index].clone());
-                        rest /= count;
-                    }
-                }
-                values.reverse();
-                values
+                let lists = self.parameters.iter();
+                let lists: Vec<_> = lists
+                    .filter_map(|parameter| match &parameter.choices {
+                        Choices::List(list) => Some(list.clone()),
+                        Choices::Range(_) => None,
+                    })
+                    .collect();
+                numbered(&lists, number)
             }
-            Search::Random { seed, .. } => {
-                // A stream of its own for every trial: adding trials changes none that were there.
-                let mut random = Random::new(Random::new(seed).bits() ^ Random::new(number).bits());
-                let each = self.parameters.iter();
-                each.map(|parameter| parameter.choices.draw(&mut random))
-                    .collect()
-            }
+            Search::Random { .. } => self.drawn.get(index).cloned().unwrap_or_default(),
         }
+    }
+
+    /// Why there are fewer trials than a random search was to draw, if there are.
+    pub fn exhausted(&self) -> Option<String> {
+        let Search::Random { trials, .. } = self.search else {
+            return None;
+        };
+        (self.trials() < trials).then(|| {
+            format!(
+                "The search was to draw {trials} combinations, but its parameters have only {}: each was taken once.",
+                self.trials()
+            )
+        })
     }
 }
 
@@ -190,10 +196,15 @@ fn read(mut root: Section<'_, '_>, source: Source) -> Option<Space> {
         }
     }
     let at = root.at();
+    let search = search?;
     let space = Space {
         source,
+        drawn: match search {
+            Search::Random { trials, seed } => draw(&parameters, trials, seed),
+            Search::Grid => Vec::new(),
+        },
         parameters,
-        search: search?,
+        search,
         walk_forward: walk_forward?,
         metric: metric.value,
         trials_before: trials_before.value,

@@ -48,7 +48,41 @@ fn draws_depend_on_seed_and_number_alone() {
     assert_eq!(draws(&few), draws(&many));
     assert_ne!(draws(&few), draws(&other));
     let different: BTreeSet<_> = (0..50).map(|n| format!("{:?}", many.trial(n))).collect();
-    assert!(different.len() > 45, "{}", different.len());
+    assert_eq!(different.len(), 50);
+    assert_eq!(many.exhausted(), None);
+}
+
+#[test]
+fn a_combination_is_drawn_once_and_an_exhausted_space_is_named() {
+    let text = |trials: u64, ranges: &str| {
+        format!("[search]\nkind = \"random\"\ntrials = {trials}\nseed = 5\n{ranges}")
+    };
+    let different = |space: &Space| {
+        let each = (0..space.trials()).map(|n| format!("{:?}", space.trial(n)));
+        each.collect::<BTreeSet<_>>().len() as u64
+    };
+    let [few, most, all, more] = [3, 5, 6, 40].map(|trials| parse(&text(trials, TWO)).unwrap());
+    for (space, trials) in [(&few, 3), (&most, 5), (&all, 6), (&more, 6)] {
+        assert_eq!((space.trials(), different(space)), (trials, trials));
+    }
+    // More trials change none of the first ones.
+    for n in 0..3 {
+        assert_eq!(few.trial(n), more.trial(n));
+    }
+    assert_eq!(all.exhausted(), None);
+    let words = more.exhausted().unwrap();
+    assert!(
+        words.contains("draw 40 combinations, but its parameters have only 6"),
+        "{words}"
+    );
+    // A value that is drawn rarely is taken in the end, and whole ranges end as lists do.
+    let rare = format!(
+        "[[parameter]]\nname = \"a\"\nvalues = [{}2]\n",
+        "1, ".repeat(9_999)
+    );
+    assert_eq!(parse(&text(2, &rare)).unwrap().trials(), 2);
+    let whole = "[[parameter]]\nname = \"a\"\nfrom = 1\nto = 4\n";
+    assert_eq!(different(&parse(&text(9, whole)).unwrap()), 4);
 }
 
 #[test]

@@ -14,6 +14,7 @@ const FILLS_FEW: u64 = 30;
 /// The sentences of a summary.
 pub fn of(summary: &Summary, space: &Space) -> Vec<String> {
     let mut sentences = Vec::new();
+    sentences.extend(space.exhausted());
     if summary.refused > 0 {
         sentences.push(format!(
             "{} of {} runs were refused, because their values are no configuration: they count as no trial. The first: {}",

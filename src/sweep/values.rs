@@ -1,5 +1,7 @@
 //! Values of parameters: lists, ranges, draws, and how they are put into a table of parameters.
 
+use std::collections::HashSet;
+
 use cambist_config::{Read, Shape};
 use cambist_quant::simulation::Random;
 use toml::Value;
@@ -7,6 +9,9 @@ use toml::de::DeValue;
 
 /// Significant digits of a number that a range or a draw makes: `0.3`, not `0.30000000000000004`.
 const DIGITS: usize = 6;
+
+/// Most values of a whole range that are listed: more than there are trials.
+const LISTED_MAX: i64 = 200_000;
 
 /// A number of a sweep file, whole or not.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -143,6 +148,27 @@ impl Range {
 }
 
 impl Choices {
+    /// All different values, if they can be listed: not those of a range with fractions.
+    pub fn listed(&self) -> Option<Vec<Value>> {
+        match self {
+            Self::List(list) => {
+                let mut values: Vec<Value> = Vec::new();
+                let mut known = HashSet::new();
+                let new = list.iter().filter(|value| known.insert(text(value)));
+                values.extend(new.cloned());
+                Some(values)
+            }
+            Self::Range(range) => match (range.from, range.to) {
+                (Number::Whole(from), Number::Whole(to))
+                    if to.checked_sub(from).is_some_and(|span| span < LISTED_MAX) =>
+                {
+                    Some((from..=to).map(Value::Integer).collect())
+                }
+                _ => None,
+            },
+        }
+    }
+
     /// A value drawn from all of them.
     pub fn draw(&self, random: &mut Random) -> Value {
         match self {
