@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use cambist_backtest::{Assumptions, LatencyRange, RateLimit};
 use cambist_fill_model::{FillRule, QueueModel};
-use cambist_market_data::{Step, Timestamp, Tolerance};
+use cambist_market_data::{DEFAULT_PRICE_FACTOR, Step, Timestamp, Tolerance};
 use clap::{Args, ValueEnum};
 
 use crate::backtest::arguments::{
@@ -117,6 +117,12 @@ pub struct Inputs {
 /// The largest factor between a price of ticks and the book that is plausible; `None` for every one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Factor(pub Option<u32>);
+
+impl Default for Factor {
+    fn default() -> Self {
+        Self(Some(DEFAULT_PRICE_FACTOR))
+    }
+}
 
 fn factor(text: &str) -> Result<Factor, String> {
     if text == "none" {

@@ -9,7 +9,7 @@ use cambist_core::{Amount, MarketSpec, TokenId};
 use cambist_market_data::{Grid, OpenOptions, Recording, Step, open};
 
 use crate::backtest::arguments::DataFile;
-use crate::backtest::inputs::Inputs;
+use crate::backtest::inputs::{Factor, Inputs};
 use crate::backtest::{processes, scenario, tape};
 use crate::exit::{Exit, Failure};
 use cambist_config::money::Money;
@@ -86,6 +86,12 @@ pub fn check_options(args: &Inputs, data: &[Recording]) -> Result<(), Failure> {
     if args.traded_share > 0 && are_ticks {
         return Err(usage(
             "--traded-share is for snapshots, between which trades are not known: these data are ticks, which have their trades, so that it has no effect",
+        ));
+    }
+    let has_ticks = data.iter().any(|data| matches!(data, Recording::Events(_)));
+    if args.price_factor != Factor::default() && !has_ticks {
+        return Err(usage(
+            "--price-factor is for ticks, whose prices are compared with the book: these data are snapshots, whose best prices are compared with the row before (--skip mixed-units), so that it has no effect",
         ));
     }
     Ok(())

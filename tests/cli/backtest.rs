@@ -666,6 +666,18 @@ fn a_traded_share_of_ticks_is_refused() {
     assert_eq!(exit(&output), 0, "{}", stderr(&output));
 }
 
+#[test]
+fn a_price_factor_of_snapshots_is_refused() {
+    let folder = Folder::new("backtest-factor");
+    let snapshots = folder.write("eth.csv", &jumping());
+    for factor in ["10", "none"] {
+        let output = run(&folder, &snapshots, &["--price-factor", factor]);
+        let message = stderr(&output);
+        assert_eq!(exit(&output), 2, "{message}");
+        assert!(message.contains("these data are snapshots"), "{message}");
+    }
+}
+
 /// Compressed files are named as such, whatever their name, with the command that decompresses them.
 #[test]
 fn compressed_files_are_named() {
