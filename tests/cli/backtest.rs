@@ -666,6 +666,32 @@ fn a_traded_share_of_ticks_is_refused() {
     assert_eq!(exit(&output), 0, "{}", stderr(&output));
 }
 
+/// Prices of which none is within the market's band are named, in a backtest and in a sweep.
+#[test]
+fn data_of_another_market_are_named() {
+    let folder = Folder::new("backtest-other");
+    let rows = [",268", ",269", ",270"]
+        .into_iter()
+        .fold(jumping(), |rows, price| {
+            rows.replace(price, &price.replace(",2", ","))
+        });
+    let snapshots = folder.write("eth.csv", &rows);
+    let output = run(&folder, &snapshots, &["--json"]);
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    let report = &json(&output)["report"];
+    let advice = report["advice"][0].as_str().unwrap();
+    assert!(
+        advice.starts_with(
+            "The mid of ETH-USDC was 684 to 700.1, never within price_floor to price_ceiling ("
+        ) && advice.contains("data of another market"),
+        "{advice}"
+    );
+    assert_eq!(report["data"][0]["outside"]["mids"][0], "684");
+    let usual = folder.write("usual.csv", &jumping());
+    let output = run(&folder, &usual, &["--json", "--overwrite"]);
+    assert!(json(&output)["report"]["data"][0]["outside"].is_null());
+}
+
 #[test]
 fn a_price_factor_of_snapshots_is_refused() {
     let folder = Folder::new("backtest-factor");

@@ -20,6 +20,7 @@ const POLLED_MORE: f64 = 0.01;
 pub fn advice(report: &Report) -> Vec<String> {
     let mut advice = Vec::new();
     let defects = || report.data.iter().map(DataDefects::from);
+    advice.extend(defects().filter_map(|data| data.outside));
     advice.extend(defects().filter_map(|data| data.many()));
     if !report.invariants.is_empty() {
         advice.push(format!(

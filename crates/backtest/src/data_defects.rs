@@ -21,6 +21,9 @@ pub struct DataDefects {
     pub skipped: Vec<Skipped>,
     /// What is unusual and is not refused, if there is something.
     pub unusual: Option<String>,
+    /// That no mid was within the market's price band, if none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<String>,
 }
 
 /// Whether a skipped defect of this kind leaves a row out.
@@ -46,6 +49,13 @@ impl From<&DataReport> for DataDefects {
             left_out: out.map(|skipped| skipped.count).sum(),
             skipped,
             unusual: data.unusual(),
+            outside: data.outside.as_ref().map(|outside| {
+                let ([low, high], [floor, ceiling]) = (&outside.mids, &outside.band);
+                format!(
+                    "The mid of {} was {low} to {high}, never within price_floor to price_ceiling ({floor} to {ceiling}): data of another market, or in another unit?",
+                    data.market
+                )
+            }),
         }
     }
 }
@@ -53,7 +63,7 @@ impl From<&DataReport> for DataDefects {
 impl DataDefects {
     /// Whether there is nothing to report.
     pub const fn is_empty(&self) -> bool {
-        self.skipped.is_empty() && self.unusual.is_none()
+        self.skipped.is_empty() && self.unusual.is_none() && self.outside.is_none()
     }
 
     /// How many of the rows were used: `1800`, or `13 of 1800` if some were left out.
@@ -117,7 +127,7 @@ impl DataDefects {
         let skipped = self
             .skipped()
             .map(|what| format!("Skipped in the data of {}: {what}.", self.market));
-        let all = [self.many(), skipped, self.unusual()];
+        let all = [self.outside.clone(), self.many(), skipped, self.unusual()];
         all.into_iter().flatten().collect()
     }
 }
@@ -143,6 +153,7 @@ mod tests {
             report,
             crossings: 0,
             unknown_orders: 0,
+            outside: None,
         })
     }
 

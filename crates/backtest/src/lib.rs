@@ -41,7 +41,8 @@ pub use error::BacktestError;
 pub use finished::Finished;
 pub use markouts::MarkoutReport;
 pub use report::{
-    DataFile, DataReport, Detection, EquityReport, LevelReport, Ratios, Report, SideReport,
+    DataFile, DataReport, Detection, EquityReport, LevelReport, OutsideBand, Ratios, Report,
+    SideReport,
 };
 pub use run::{Backtest, Setup};
 pub use sink::{FillRow, OpenOrderRow, Progress, SampleRow, Sink};

@@ -43,6 +43,8 @@ pub struct Mark {
 pub struct Marks {
     pub first: Mark,
     pub last: Mark,
+    /// The lowest and the highest mid at samples and fills, half ticks.
+    pub range: (u64, u64),
 }
 
 /// The accounts of what actually happened.
@@ -96,7 +98,12 @@ impl Performance {
         let Some(mark) = mark else { return };
         let marks = &mut self.marks[usize::from(spec.id.0)];
         let first = marks.map_or(mark, |marks| marks.first);
-        *marks = Some(Marks { first, last: mark });
+        let (low, high) = marks.map_or((mark.mid, mark.mid), |marks| marks.range);
+        *marks = Some(Marks {
+            first,
+            last: mark,
+            range: (low.min(mark.mid), high.max(mark.mid)),
+        });
         let notification = Notification::DepthAccepted {
             market: spec.id,
             mid: Some(mark.mid),

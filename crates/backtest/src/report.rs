@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use cambist_core::event::Amounts;
-use cambist_core::{Amount, MarketSpec, Reason, Side, Time, TokenId};
+use cambist_core::{Amount, MarketSpec, Price, Reason, Side, Time, TokenId};
 use cambist_market_data::Timestamp;
+use cambist_report::money::decimal_text;
 use cambist_report::summary::{Closing, Ends, Orders, PnlRow, Requests};
 use cambist_report::{Attribution, Money, Session};
 use serde::Serialize;
@@ -279,6 +280,30 @@ pub struct DataReport {
     pub crossings: u64,
     /// Number of events about orders that the recording had not named.
     pub unknown_orders: u64,
+    /// The mids, if none was between the market's `price_floor` and `price_ceiling`.
+    pub outside: Option<OutsideBand>,
+}
+
+/// Mids of which none was within the market's price band: the data may be of another market.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OutsideBand {
+    /// Lowest and highest mid, at samples and fills.
+    pub mids: [String; 2],
+    /// `price_floor` and `price_ceiling`.
+    pub band: [String; 2],
+}
+
+impl OutsideBand {
+    fn new(spec: &MarketSpec, (low, high): (u64, u64), band: [Price; 2]) -> Option<Self> {
+        let [floor, ceiling] = band.map(|price| price.0.saturating_mul(2));
+        let places = usize::from(spec.price_decimals);
+        // Half ticks have a decimal more.
+        let text = |half: u64| decimal_text(u128::from(half) * 5, places + 1, 30);
+        (high < floor || low > ceiling).then(|| Self {
+            mids: [text(low), text(high)],
+            band: [text(floor), text(ceiling)],
+        })
+    }
 }
 
 /// A file of data.
@@ -396,6 +421,8 @@ pub struct Source<'a> {
     pub sample_ms: u64,
     pub depth_ms: u64,
     pub markouts: &'a Markouts,
+    /// `price_floor` and `price_ceiling` of each market.
+    pub bands: &'a [[Price; 2]],
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for display")]
@@ -555,6 +582,11 @@ fn data(source: &Source<'_>) -> Vec<DataReport> {
         report: feed.data().report().clone(),
         crossings: source.exchange.crossings(index),
         unknown_orders: source.exchange.unknown_orders(index),
+        outside: source
+            .performance
+            .marks
+            .get(index)
+            .and_then(|marks| OutsideBand::new(spec, (*marks)?.range, *source.bands.get(index)?)),
     })
     .collect()
 }

@@ -6,7 +6,7 @@ use cambist_core::reference::ReferenceSource;
 use cambist_core::request::{Outcome, Query, Reply, RequestId, UnknownCause};
 use cambist_core::strategy::Strategy;
 use cambist_core::{
-    Amount, MarketId, MarketSpec, Reason, Side, StrategyId, Time, TokenSpec, VenueTime,
+    Amount, MarketId, MarketSpec, Price, Reason, Side, StrategyId, Time, TokenSpec, VenueTime,
 };
 use cambist_fill_model::OptionsError;
 use cambist_market_data::{Recording, Timestamp};
@@ -108,6 +108,8 @@ pub struct Backtest {
     fills: u64,
     performance: Performance,
     markouts: Markouts,
+    /// `price_floor` and `price_ceiling` of each market.
+    bands: Vec<[Price; 2]>,
     curves: Curves,
     opening: Amounts,
     executions: Vec<Execution>,
@@ -158,8 +160,11 @@ impl Backtest {
             &assumptions,
             kept_ms,
         )?;
+        let limits = setup.engine.markets.iter();
+        let bands = limits.map(|limits| [limits.price_min, limits.price_max]);
         Ok(Self {
             exchange,
+            bands: bands.collect(),
             performance: Performance::new(&setup.markets, &setup.opening),
             depth_ms: setup.engine.poll.depth_ms,
             timeout_nanos: nanos(engine.request_timeout_ms * 1_000),
@@ -603,6 +608,7 @@ impl Backtest {
             ended,
             rate_limited: self.limiter.as_ref().map_or(0, RateLimiter::refused),
             markouts: &self.markouts,
+            bands: &self.bands,
             depth_ms: self.depth_ms,
             sample_ms: self.sample_nanos.unsigned_abs() / 1_000_000,
         });
