@@ -10,7 +10,7 @@ use super::outputs::best_rows;
 use super::plan::Phase;
 use super::run::Row;
 use super::space::Space;
-use super::statements::{compared, lasting, percent, ratio};
+use super::statements::{compared, lasting, overlap, percent, ratio};
 use super::summary::{self, Chosen, Group, Measure, Score, Summary, annual};
 use super::values::text;
 
@@ -191,7 +191,11 @@ fn walk_forward(page: &mut Comparison, space: &Space, rows: &Rows, summary: &Sum
     page.tiles = vec![
         ("windows".to_owned(), walk.windows.len().to_string()),
         (
-            format!("chosen: {measure} in {} of train", lasting(walk.train_s)),
+            format!(
+                "chosen: {measure} in {} of train{}",
+                lasting(walk.train_s),
+                overlap(walk)
+            ),
             came_to(walk.train_excess, walk.train_s),
         ),
         (

@@ -328,12 +328,13 @@ fn earned(walk: &WalkForwardResult, summary: &Summary) -> Vec<String> {
         };
         let rates = [train / walk.train_s, test / walk.test_s];
         sentences.push(format!(
-            "What was chosen had {} of {train:.2} {quote} in {} of train windows and {test:.2} {quote} in {} of test windows: {:.4} and {:.4} {quote} {unit}.",
+            "What was chosen had {} of {train:.2} {quote} in {} of train windows{} and {test:.2} {quote} in {} of test windows: {:.4} and {:.4} {quote} {unit}.",
             match summary.measure {
                 Measure::ExcessOverHolding => "an excess over holding",
                 Measure::Equity => "a net profit and loss",
             },
             lasting(walk.train_s),
+            overlap(walk),
             lasting(walk.test_s),
             rates[0] * unit_s,
             rates[1] * unit_s,
@@ -371,6 +372,18 @@ fn earned(walk: &WalkForwardResult, summary: &Summary) -> Vec<String> {
         sentences.push(format!("The data are of {from} to {to}; {unused}."));
     }
     sentences
+}
+
+/// How much of the data train windows cover, where they overlap.
+pub fn overlap(walk: &WalkForwardResult) -> String {
+    if walk.train_distinct_s < walk.train_s {
+        format!(
+            " (they overlap and cover {} of the data)",
+            lasting(walk.train_distinct_s)
+        )
+    } else {
+        String::new()
+    }
 }
 
 /// A whole number of seconds for display.

@@ -279,6 +279,8 @@ pub struct WalkForwardResult {
     pub unused_s: Option<f64>,
     /// Seconds of all train windows in which a trial was chosen.
     pub train_s: f64,
+    /// Seconds of the data that these train windows cover; fewer than `train_s` where they overlap.
+    pub train_distinct_s: f64,
     /// Seconds of their test windows.
     pub test_s: f64,
     /// Net profit and loss of the chosen on train, in quote tokens, as if it had lasted a day (`train_s`).
@@ -450,6 +452,20 @@ pub fn unused_s(header: &Header) -> Option<f64> {
     Some(passed as f64 / 1e9)
 }
 
+/// Seconds that periods cover, each moment once.
+#[expect(clippy::cast_precision_loss, reason = "for display")]
+fn covered_s(periods: impl Iterator<Item = (Timestamp, Timestamp)>) -> f64 {
+    let mut periods: Vec<_> = periods.collect();
+    periods.sort_unstable();
+    let (mut nanos, mut end) = (0, Timestamp(0));
+    for (from, to) in periods {
+        let from = from.max(end);
+        nanos += to.nanos_since(from).max(0);
+        end = end.max(to);
+    }
+    nanos as f64 / 1e9
+}
+
 fn time(text: &str) -> Option<Timestamp> {
     Timestamp::from_rfc3339(text)
 }
@@ -510,6 +526,10 @@ fn walk_forward(
         unused_s: unused_s(header),
         data,
         train_s: seconds[0],
+        train_distinct_s: covered_s(windows.iter().filter_map(|window: &WindowResult| {
+            window.train.as_ref()?;
+            time(&window.times[0]).zip(time(&window.times[1]))
+        })),
         test_s: seconds[1],
         windows,
         train_net_per_day: per_day(net, 0),

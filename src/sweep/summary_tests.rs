@@ -92,6 +92,17 @@ fn every_trial_that_was_compared_is_counted() {
 }
 
 #[test]
+fn a_moment_of_several_windows_is_covered_once() {
+    let at = |second: i64| Timestamp(second * 1_000_000_000);
+    let of = |periods: &[(i64, i64)]| covered_s(periods.iter().map(|(a, b)| (at(*a), at(*b))));
+    assert!((of(&[(0, 60), (20, 80), (40, 100)]) - 100.0).abs() < 1e-9);
+    // Anchored, in any order, and apart.
+    assert!((of(&[(0, 100), (0, 60)]) - 100.0).abs() < 1e-9);
+    assert!((of(&[(200, 260), (0, 60)]) - 120.0).abs() < 1e-9);
+    assert!(of(&[]).abs() < 1e-9);
+}
+
+#[test]
 fn ratios_that_hardly_differ_are_named() {
     assert!(of_best(&[(9, GOOD), (9, POOR)], 0).1.ratios_vary);
     assert!(!of_best(&[(9, GOOD), (9, GOOD), (9, GOOD)], 0).1.ratios_vary);

@@ -298,7 +298,7 @@ fn walk_forward_chooses_on_train_and_reports_on_test() {
     // Three windows of 3 and 2 minutes; the data end 599 s after their beginning, the last window after 540.
     for words in [
         "was chosen on train and reported on test",
-        "in 9.0 min of train windows",
+        "in 9.0 min of train windows (they overlap and cover 7.0 min of the data)",
         "in 6.0 min of test windows",
         "a minute",
         "the last 59.0 s are in no window",
@@ -307,6 +307,7 @@ fn walk_forward_chooses_on_train_and_reports_on_test() {
     }
     assert!(!printed.contains("a day"), "{printed}");
     assert_eq!(walk["unused_s"], 59.0);
+    assert_eq!(walk["train_distinct_s"], 420.0);
     assert_eq!(
         (&walk["train_s"], &walk["test_s"]),
         (&540.0.into(), &360.0.into())
