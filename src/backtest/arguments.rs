@@ -127,11 +127,19 @@ pub fn to_time(text: &str) -> Result<Timestamp, String> {
 fn period_end(text: &str, whole_day_nanos: i64) -> Result<Timestamp, String> {
     let day = Timestamp::from_rfc3339(&format!("{text}T00:00:00Z"));
     let day = day.map(|day| day.plus_nanos(whole_day_nanos));
-    day.or_else(|| Timestamp::from_rfc3339(text)).ok_or_else(|| {
+    let time = || Timestamp::from_rfc3339(text).or_else(|| minute(text));
+    day.or_else(time).ok_or_else(|| {
         format!(
-            "{text:?} is no time; write a time (2024-08-08T23:54:00Z) or a day (2024-08-08), both UTC"
+            "{text:?} is no time; write a time (2024-08-08T23:54:00Z or 2024-08-08T23:54Z) or a day (2024-08-08), both UTC"
         )
     })
+}
+
+/// Reads a time without seconds: `2024-08-08T23:54Z`.
+fn minute(text: &str) -> Option<Timestamp> {
+    let (time, zone) = text.split_at_checked(16)?;
+    let is_zone = zone.starts_with(['Z', 'z', '+', '-']);
+    is_zone.then(|| Timestamp::from_rfc3339(&format!("{time}:00{zone}")))?
 }
 
 /// Reads kinds of defects that are skipped.
@@ -233,7 +241,21 @@ mod tests {
         for parse in [from_time, to_time] {
             let time = "2024-11-14T12:30:00.500Z";
             assert_eq!(text(parse(time)), time);
-            for bad in ["", "2024-11-31", "14.11.2024", "2024-11-14T", "7d"] {
+            assert_eq!(text(parse("2024-11-14T12:30Z")), "2024-11-14T12:30:00Z");
+            assert_eq!(
+                text(parse("2024-11-14T12:30+01:00")),
+                "2024-11-14T11:30:00Z"
+            );
+            for bad in [
+                "",
+                "2024-11-31",
+                "14.11.2024",
+                "2024-11-14T",
+                "7d",
+                "2024-11-14T12:30",
+                "2024-11-14T12:61Z",
+                "2024-11-14T12Z",
+            ] {
                 assert!(parse(bad).is_err(), "{bad}");
             }
         }

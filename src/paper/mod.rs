@@ -165,7 +165,7 @@ impl SimulatedRun<'_> {
         let mut sink = sink::PaperSink::new(results, &markets, telemetry, self.also);
         let backtest = match Backtest::new(setup) {
             Ok(backtest) => backtest,
-            Err(cambist_backtest::BacktestError::Empty { market }) => {
+            Err(cambist_backtest::BacktestError::Empty { market, .. }) => {
                 let what = format!("{market}: stopped before its first depth arrived");
                 return Err(Failure::new(Exit::CheckFailed, what).into());
             }

@@ -232,7 +232,7 @@ fn read(path: &Path, file: &mut File) -> anyhow::Result<Option<Found>> {
     }
     let header: Header = serde_json::from_str(&line).with_context(|| {
         format!(
-            "{}: line 1 is not the first line of a sweep's results",
+            "{}: line 1 is not the first line of a sweep's results: restore the file, name another folder with --out, or begin again with --overwrite",
             path.display()
         )
     })?;
@@ -248,7 +248,12 @@ fn read(path: &Path, file: &mut File) -> anyhow::Result<Option<Found>> {
     while next(&mut line)? {
         number += 1;
         let at = || format!("{}: line {number}", path.display());
-        let row: Row = serde_json::from_str(&line).with_context(at)?;
+        let row: Row = serde_json::from_str(&line).with_context(|| {
+            format!(
+                "{} is damaged: restore the file, or delete this line, whose run the same sweep then makes again",
+                at()
+            )
+        })?;
         let belongs = row.run < header.runs && header.shard.is_none_or(|shard| shard.has(row.run));
         if !belongs {
             anyhow::bail!("{}: run {} does not belong here", at(), row.run);
@@ -256,7 +261,10 @@ fn read(path: &Path, file: &mut File) -> anyhow::Result<Option<Found>> {
         whole += line.len() as u64;
         lines.insert(row.run, line.trim_end_matches('\n').to_owned());
         if rows.insert(row.run, row).is_some() {
-            anyhow::bail!("{}: its run is in the file already", at());
+            anyhow::bail!(
+                "{}: its run is in the file already: delete one of its lines",
+                at()
+            );
         }
     }
     Ok(Some(Found {

@@ -111,7 +111,10 @@ fn lines_that_are_no_results_are_named() {
     let line = |value: &dyn erased::Line| value.line();
     for (text, words) in [
         ("nonsense\n".to_owned(), "line 1"),
-        (line(&header(None)) + "nonsense\n", "line 2"),
+        (
+            line(&header(None)) + &line(&row(3)) + "nonsense\n",
+            "line 3 is damaged: restore the file, or delete this line",
+        ),
         (
             line(&header(None)) + &line(&row(6)),
             "run 6 does not belong",

@@ -666,6 +666,31 @@ fn a_traded_share_of_ticks_is_refused() {
     assert_eq!(exit(&output), 0, "{}", stderr(&output));
 }
 
+/// Data outside of the requested time are named with theirs.
+#[test]
+fn the_time_of_data_outside_of_the_requested_time_is_stated() {
+    let folder = Folder::new("backtest-time");
+    let snapshots = folder.write("eth.csv", &jumping());
+    for (option, words) in [
+        (
+            &["--from", "2024-08-10T00:20Z"][..],
+            "they are of 2024-08-08T23:54:16Z to 2024-08-09T00:04:15Z, before its beginning, 2024-08-10T00:20:00Z",
+        ),
+        (
+            &["--to", "2024-08-07"],
+            "they begin at 2024-08-08T23:54:16Z, after its end, 2024-08-08T00:00:00Z",
+        ),
+        (
+            &["--from", "2024-08-09T00:02Z", "--to", "2024-08-09T00:01Z"],
+            "it begins at 2024-08-09T00:02:00Z, after its end, 2024-08-09T00:01:00Z",
+        ),
+    ] {
+        let output = run(&folder, &snapshots, option);
+        let message = stderr(&output);
+        assert!(exit(&output) != 0 && message.contains(words), "{message}");
+    }
+}
+
 /// Prices of which none is within the market's band are named, in a backtest and in a sweep.
 #[test]
 fn data_of_another_market_are_named() {

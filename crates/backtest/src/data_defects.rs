@@ -29,7 +29,10 @@ pub struct DataDefects {
 /// Whether a skipped defect of this kind leaves a row out.
 fn leaves_out(kind: DefectKind, is_events: bool) -> bool {
     match kind {
-        DefectKind::Gap | DefectKind::Truncated | DefectKind::Damaged => false,
+        // What is missing or unreadable is no row that was read.
+        DefectKind::Gap | DefectKind::Truncated | DefectKind::Damaged | DefectKind::Unavailable => {
+            false
+        }
         // In a book of single changes, levels are removed instead.
         DefectKind::Crossed => !is_events,
         _ => true,

@@ -3,6 +3,37 @@
 use cambist_fill_model::OptionsError;
 use cambist_market_data::Timestamp;
 
+/// On which side of the requested time the data are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Outside {
+    /// They end before its beginning.
+    #[error("they are of {begin} to {end}, before its beginning, {from}")]
+    Before {
+        /// Their first time.
+        begin: Timestamp,
+        /// Their last time.
+        end: Timestamp,
+        /// The beginning of the requested time.
+        from: Timestamp,
+    },
+    /// They begin behind its end.
+    #[error("they begin at {begin}, after its end, {to}")]
+    Behind {
+        /// Their first time.
+        begin: Timestamp,
+        /// The end of the requested time.
+        to: Timestamp,
+    },
+    /// The requested time ends before it begins.
+    #[error("it begins at {from}, after its end, {to}")]
+    Reversed {
+        /// Its beginning.
+        from: Timestamp,
+        /// Its end.
+        to: Timestamp,
+    },
+}
+
 /// Why a backtest cannot be created or continued.
 #[derive(Debug, thiserror::Error)]
 pub enum BacktestError {
@@ -46,10 +77,12 @@ pub enum BacktestError {
         market: String,
     },
     /// No rows within the requested time.
-    #[error("the data of {market} have no rows within the requested time")]
+    #[error("the data of {market} have no rows within the requested time: {data}")]
     Empty {
         /// Market name.
         market: String,
+        /// Where the data are.
+        data: Outside,
     },
     /// The data of two markets have no time in common.
     #[error(

@@ -37,7 +37,7 @@ pub use assumptions::{Assumptions, LatencyRange, RateLimit};
 pub use curves::Thinned;
 pub use data_defects::DataDefects;
 pub use engine_link::{EngineObserver, Processes, ViewAnswerer};
-pub use error::BacktestError;
+pub use error::{BacktestError, Outside};
 pub use finished::Finished;
 pub use markouts::MarkoutReport;
 pub use report::{

@@ -14,7 +14,7 @@ use cambist_market_data::{Recording, Timestamp};
 use crate::assumptions::{Assumptions, LatencyRange};
 use crate::curves::Curves;
 use crate::engine_link::{Begin, EngineLink, EngineObserver, Input, Outgoing, Output, Processes};
-use crate::error::BacktestError;
+use crate::error::{BacktestError, Outside};
 use crate::exchange::{Execution, SimulatedExchange, venue_time};
 use crate::feed::{Feed, NEVER, Row};
 use crate::finished::Finished;
@@ -241,6 +241,7 @@ impl Backtest {
     /// Reads up to the start and starts the engine.
     fn begin(&mut self, sink: &mut dyn Sink) -> Result<(), BacktestError> {
         let start = self.starts_at();
+        let begin = self.feeds.iter().map(Feed::time).max().unwrap_or(NEVER);
         let latest = self.feeds.iter().map(Feed::time).enumerate();
         let latest = latest.max_by_key(|(_, time)| *time);
         let reaches = start <= self.to && self.read_until(start, sink)?;
@@ -258,7 +259,19 @@ impl Backtest {
                 });
             }
             let market = self.markets[0].name.clone();
-            return Err(BacktestError::Empty { market });
+            let to = self.to;
+            let data = if begin > to {
+                Outside::Behind { begin, to }
+            } else if start > to {
+                Outside::Reversed { from: start, to }
+            } else {
+                Outside::Before {
+                    begin,
+                    end: self.now,
+                    from: start,
+                }
+            };
+            return Err(BacktestError::Empty { market, data });
         }
         (self.now, self.origin) = (start, start);
         self.sample(self.present(), sink)?;
