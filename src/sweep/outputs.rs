@@ -1,5 +1,6 @@
 //! The files of a complete sweep, all of them made of `runs.jsonl` alone.
 
+use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
@@ -8,7 +9,7 @@ use cambist_config::Source;
 use serde_json::json;
 
 use super::journal::{Header, Rows};
-use super::page::page;
+use super::page::{page, run_title, window_title};
 use super::plan::Phase;
 use super::run::{Outcome, Row};
 use super::space::Space;
@@ -22,6 +23,8 @@ use crate::exit::Exit;
 pub const REPORT: &str = "sweep.json";
 /// The page.
 pub const PAGE: &str = "sweep.html";
+/// Rows of the table in the text.
+const ROWS: usize = 10;
 /// The main figures, as printed.
 pub const TEXT: &str = "sweep.txt";
 
@@ -294,8 +297,12 @@ fn in_words(header: &Header, space: &Space, rows: &Rows, summary: &Summary) -> S
     let mut text = String::new();
     if header.windows.is_empty() {
         let group = summary::group(rows, space, None, Phase::All);
-        text.push_str(&columns(&super::page::run_table(space, &group, 10)));
+        if !group.scores.is_empty() {
+            _ = writeln!(text, "{}", run_title(&group, ROWS, &summary.quote));
+            text.push_str(&columns(&super::page::run_table(space, &group, ROWS)));
+        }
     } else {
+        _ = writeln!(text, "{}", window_title(&summary.quote));
         text.push_str(&columns(&super::page::window_table(space, summary)));
     }
     text.push('\n');

@@ -61,13 +61,13 @@ fn subtitle(header: &Header, rows: &Rows, summary: &Summary) -> String {
     let period = period(rows).map_or_else(String::new, |(from, to)| format!(", {from} to {to}"));
     let files: Vec<_> = header.data.iter().map(|file| file.name.as_str()).collect();
     let counted = match (compared(summary), summary.refused) {
-        (0, _) => "all refused".to_owned(),
+        (0, _) => "all refused, no trial compared".to_owned(),
         (trials, 0) => format!("{trials} trials compared"),
         (trials, refused) => format!("{refused} refused, {trials} trials compared"),
     };
     let before = match summary.trials_before {
-        0 => String::new(),
-        n => format!(" and {n} of earlier sweeps"),
+        n if n > 0 && compared(summary) > 0 => format!(" and {n} of earlier sweeps"),
+        _ => String::new(),
     };
     format!(
         "{} runs, {counted}{before} on {}{period}. cambist {}",
@@ -161,14 +161,7 @@ fn whole(page: &mut Comparison, space: &Space, rows: &Rows, summary: &Summary) {
     let mut table = run_table(space, &group, ROWS);
     let head = table.remove(0);
     page.tables.push(Table {
-        title: if group.scores.len() > ROWS {
-            format!(
-                "The best {ROWS} of {} trials; all are in runs.csv",
-                group.scores.len()
-            )
-        } else {
-            "Trials, the best first".to_owned()
-        },
+        title: run_title(&group, ROWS, &summary.quote),
         head,
         rows: table,
     });
@@ -258,7 +251,7 @@ fn walk_forward(page: &mut Comparison, space: &Space, rows: &Rows, summary: &Sum
     let mut table = window_table(space, summary);
     let head = table.remove(0);
     page.tables.push(Table {
-        title: "Windows".to_owned(),
+        title: window_title(&summary.quote),
         head,
         rows: table,
     });
@@ -283,6 +276,22 @@ fn curve(name: String, row: &Row) -> Curve {
         name,
         points: points.unwrap_or_default(),
     }
+}
+
+/// What a table of trials has, with its units.
+pub fn run_title(group: &Group<'_>, most: usize, quote: &str) -> String {
+    let all = group.scores.len();
+    let what = if all > most {
+        format!("The best {most} of {all} trials (all are in runs.csv)")
+    } else {
+        "Trials, the best first".to_owned()
+    };
+    format!("{what}; amounts in {quote}, Sharpe ratios a year")
+}
+
+/// What a table of windows has, with its units.
+pub fn window_title(quote: &str) -> String {
+    format!("Windows; amounts in {quote}, Sharpe ratios a year")
 }
 
 /// The best trials with their values and figures; the first row names the columns.

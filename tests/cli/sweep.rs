@@ -712,3 +712,32 @@ fn an_interval_longer_than_the_data_is_named() {
         );
     }
 }
+
+/// The table in the text names what it leaves out, tables have units, and a page without a trial states it.
+#[test]
+fn tables_name_their_units_and_what_they_leave_out() {
+    let many = SWEEP.replace("[12, 20, 45]", "[12, 15, 18, 20, 22, 25]");
+    let sweep = Sweep::new("sweep-titles", &many);
+    let output = sweep.run("out", &[]);
+    good(&output);
+    let text = stdout(&output);
+    assert!(
+        text.starts_with("The best 10 of 12 trials (all are in runs.csv); amounts in USDC, Sharpe ratios a year\n"),
+        "{text}"
+    );
+    let page = |sweep: &Sweep| {
+        let path = Path::new(&sweep.out("out")).join("sweep.html");
+        std::fs::read_to_string(path).unwrap()
+    };
+    let whole = page(&sweep);
+    for words in [
+        "12 runs, 12 trials compared on eth.csv",
+        "<h2>Trials, the best first; amounts in USDC, Sharpe ratios a year</h2>",
+    ] {
+        assert!(whole.contains(words), "{words}");
+    }
+    let sweep = Sweep::new("sweep-refused", &SWEEP.replace("[12, 20, 45]", "[45]"));
+    let output = sweep.run("out", &[]);
+    assert_eq!(exit(&output), 77, "{}", stderr(&output));
+    assert!(page(&sweep).contains("2 runs, all refused, no trial compared on eth.csv"));
+}

@@ -106,6 +106,14 @@ pub fn chart(lines: &[Line], marks: &[Mark], (from, to): (Timestamp, Timestamp))
             escape(&line.name)
         );
     }
+    for class in ["buy", "sell"] {
+        if marks.iter().any(|mark| mark.class == class) {
+            _ = write!(
+                svg,
+                "<span class=\"key dot {class}\">own fill, {class}</span> "
+            );
+        }
+    }
     svg.push_str("</p>\n");
     Some(svg)
 }
@@ -236,6 +244,15 @@ mod tests {
             .unwrap();
         assert_eq!(path.matches('M').count(), 2, "{path}");
         assert_eq!(path.matches('L').count(), 1, "{path}");
+        let mark = Mark {
+            class: "buy",
+            time: at(5),
+            value: 2.0,
+        };
+        let marked = vec![(at(0), Some(1.0)), (at(10), Some(2.0))];
+        let marked = chart(&[line(marked)], &[mark], span).unwrap();
+        assert!(marked.contains("<span class=\"key dot buy\">own fill, buy</span>"));
+        assert!(!marked.contains("own fill, sell") && !svg.contains("own fill"));
         let flat = chart(
             &[line(vec![(at(0), Some(5.0)), (at(10), Some(5.0))])],
             &[],

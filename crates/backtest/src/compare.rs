@@ -233,7 +233,7 @@ mod tests {
             tables: vec![Table {
                 title: "Runs".to_owned(),
                 head: vec!["<u>".to_owned()],
-                rows: vec![vec!["<s>".to_owned()]],
+                rows: vec![vec!["<s>".to_owned(), "a word ".repeat(9)]],
             }],
             ..Comparison::default()
         }
@@ -244,6 +244,11 @@ mod tests {
         }
         assert!(page.contains("&lt;i&gt;15") && !page.contains("&lt;i&gt;16"));
         assert!(page.contains("16 of 20 are drawn"));
+        // Numbers stay on one line, long texts do not.
+        assert!(page.contains("<td>&lt;s&gt;</td><td class=\"text\">a word"));
+        assert!(
+            page.contains(".wide td { white-space: nowrap; }") && page.contains("overflow-x: auto")
+        );
         assert_eq!(page.matches("<path class=\"c0").count(), 2);
     }
 }

@@ -499,6 +499,13 @@ pub fn list(page: &mut String, title: &str, items: &[String]) {
     page.push_str("</ul>\n");
 }
 
+/// Characters from which on a cell with spaces may take several lines: numbers and times are shorter.
+const LONG: usize = 40;
+
+fn is_long(cell: &str) -> bool {
+    cell.contains(char::is_whitespace) && cell.chars().count() >= LONG
+}
+
 /// A table; left out if it has no rows.
 pub fn table(page: &mut String, title: &str, head: &[&str], rows: &[Vec<String>]) {
     if rows.is_empty() {
@@ -512,7 +519,8 @@ pub fn table(page: &mut String, title: &str, head: &[&str], rows: &[Vec<String>]
     for row in rows {
         page.push_str("<tr>");
         for cell in row {
-            _ = write!(page, "<td>{}</td>", escape(cell));
+            let class = if is_long(cell) { " class=\"text\"" } else { "" };
+            _ = write!(page, "<td{class}>{}</td>", escape(cell));
         }
         page.push_str("</tr>\n");
     }
