@@ -63,25 +63,8 @@ fn results(report: &Report) -> Vec<Vec<String>> {
     if let Some(at) = &report.engine_ended {
         row("engine ended", at.clone());
     }
-    for data in &report.data {
-        let (kind, defects) = (data.kind, DataDefects::from(data));
-        let names = data.names();
-        let of = if names.is_empty() {
-            String::new()
-        } else {
-            format!(" of {names}")
-        };
-        row(
-            "data",
-            format!("{} {kind}: {} rows{of}", data.market, defects.used()),
-        );
-        if let Some(skipped) = defects.skipped() {
-            row("skipped", format!("{}: {skipped}", data.market));
-        }
-        if let Some(unusual) = data.unusual() {
-            row("unusual data", format!("{}: {unusual}", data.market));
-        }
-    }
+    rows.extend(data(report));
+    let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
     let quote = &report.quote;
     let pnl = |row: &cambist_report::summary::PnlRow| {
         format!(
@@ -156,6 +139,32 @@ fn results(report: &Report) -> Vec<Vec<String>> {
     );
     for (market, volume) in &report.quote_volume {
         row("volume", format!("{market}: {volume} {quote}"));
+    }
+    rows
+}
+
+/// What was read of each market, what was left out, and what is unusual.
+fn data(report: &Report) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
+    for data in &report.data {
+        let (kind, defects) = (data.kind, DataDefects::from(data));
+        let names = data.names();
+        let of = if names.is_empty() {
+            String::new()
+        } else {
+            format!(" of {names}")
+        };
+        row(
+            "data",
+            format!("{} {kind}: {} rows{of}", data.market, defects.used()),
+        );
+        if let Some(skipped) = defects.skipped() {
+            row("skipped", format!("{}: {skipped}", data.market));
+        }
+        if let Some(unusual) = data.unusual() {
+            row("unusual data", format!("{}: {unusual}", data.market));
+        }
     }
     rows
 }

@@ -86,19 +86,21 @@ fn of_best(sentences: &mut Vec<String>, best: &Chosen, summary: &Summary, space:
         format!(" (holding the initial balances {holding}, excess over holding {excess})")
     });
     sentences.push(format!(
-        "{} compared by {} on the same data.{before} The best is trial {}: {net} {quote}{of_it}, {} {} a year.",
+        "{} compared by {} on the same data.{before} The best is trial {}: {net} {quote}{of_it}, {}.",
         match compared(summary) {
             1 => "1 trial was".to_owned(),
             n => format!("{n} trials were"),
         },
         summary.measure.metric(space.metric),
         best.trial,
-        summary.measure.sharpe(),
-        ratio(best.sharpe)
+        best.sharpe.map_or_else(
+            || format!("no {}", summary.measure.sharpe()),
+            |sharpe| format!("{} {} a year", summary.measure.sharpe(), ratio(Some(sharpe)))
+        )
     ));
     sentences.extend(signs(best, summary));
     let Some(deflated) = best.deflated else {
-        if summary.too_short_s.is_none() {
+        if summary.too_short_s.is_none() && best.fills > 0 {
             sentences.push(
                 "The best trial has no Sharpe ratio, because its returns are constant.".to_owned(),
             );
