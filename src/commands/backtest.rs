@@ -72,7 +72,7 @@ pub fn run(args: &BacktestArgs, json: bool) -> anyhow::Result<Exit> {
     let ms = clock.now().as_ms();
     _ = writeln!(
         std::io::stderr(),
-        "{rows} rows in {:.1} s; results in {}",
+        "{rows} rows read in {:.1} s; results in {}",
         seconds(ms),
         args.out.display()
     );

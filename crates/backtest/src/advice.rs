@@ -102,11 +102,11 @@ fn markouts(report: &Report) -> Option<String> {
         ));
     }
     let ten = ten?;
-    judged(ten, fee_bps(report), quoting(report.pnl.as_ref()))
+    of_markouts(ten, fee_bps(report), quoting(report.pnl.as_ref()))
 }
 
 /// What the mids after fills, net of the fees, mean for the quotes; `quoting` is spread and fees of the run.
-fn judged(ten: &MarkoutReport, fee: f64, quoting: f64) -> Option<String> {
+fn of_markouts(ten: &MarkoutReport, fee: f64, quoting: f64) -> Option<String> {
     let mean = ten.mean_bps?;
     let (low, high) = ten.low_bps.zip(ten.high_bps)?;
     let estimate = format!(
@@ -212,7 +212,7 @@ mod tests {
                 spans: 40,
                 left_out: 0,
             };
-            judged(&ten, fee, quoting).unwrap_or_default()
+            of_markouts(&ten, fee, quoting).unwrap_or_default()
         };
         let lost = of(2.0, 4.0, 10.0, -5.0);
         assert_eq!(
