@@ -61,7 +61,7 @@ pub fn of(summary: &Summary, space: &Space) -> Vec<String> {
             Some(best) => of_best(&mut sentences, best, summary, space),
             None if summary.too_short_s.is_some() => {}
             None => sentences.push(
-                "No trial could be compared: none had returns that vary, as is the case if none traded. Check data, limits and parameters with one `cambist backtest`.".to_owned(),
+                "No trial could be chosen: none had returns that vary, as is the case if none traded. Check data, limits and parameters with one `cambist backtest`.".to_owned(),
             ),
         },
     }

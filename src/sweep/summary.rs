@@ -256,7 +256,7 @@ pub struct WindowResult {
     pub window: u64,
     /// Begin of train, end of train and begin of test, end of test.
     pub times: [String; 3],
-    /// The best trial on train; none where no trial could be compared.
+    /// The best trial on train; none where no trial could be chosen.
     pub train: Option<Chosen>,
     /// The same trial on test.
     pub test: Option<Chosen>,

@@ -557,7 +557,7 @@ fn holdings_are_no_skill() {
         if select == "sharpe" {
             assert!(summary["best"].is_null(), "{summary}");
             assert!(
-                statements.contains("No trial could be compared"),
+                statements.contains("No trial could be chosen"),
                 "{statements}"
             );
         } else {
