@@ -110,28 +110,22 @@ impl Amends {
         self.in_flight = None;
         self.answered_at = Some(now);
         let from = self.price(signed);
-        let proves_nothing = |reason| refusals.of(reason) == Refusal::ProvesNothing;
-        match (outcome, self.may_be_at) {
-            (Outcome::Reply(Reply::Amended), Some(to)) => {
-                self.may_be_at = None;
-                self.price = Some(to);
-                AmendOutcome::Moved { from, to }
-            }
-            (Outcome::Refused(reason), _) if proves_nothing(*reason) => {
-                self.failed = true;
-                AmendOutcome::NotMoved
-            }
-            // The venue has not changed it.
-            (Outcome::Refused(_) | Outcome::NotSent, _) => {
-                self.may_be_at = None;
-                self.failed = true;
-                AmendOutcome::NotMoved
-            }
-            (Outcome::Reply(_) | Outcome::Unknown(_), _) => {
-                self.failed = true;
-                AmendOutcome::NotMoved
-            }
+        if let (Outcome::Reply(Reply::Amended), Some(to)) = (outcome, self.may_be_at) {
+            self.may_be_at = None;
+            self.price = Some(to);
+            return AmendOutcome::Moved { from, to };
         }
+        self.failed = true;
+        // Otherwise a copy that a network made may have moved it.
+        let is_unmoved = match outcome {
+            Outcome::Refused(reason) => refusals.of(*reason) == Refusal::KillsBytes,
+            Outcome::NotSent => true,
+            Outcome::Reply(_) | Outcome::Unknown(_) => false,
+        };
+        if is_unmoved {
+            self.may_be_at = None;
+        }
+        AmendOutcome::NotMoved
     }
 
     /// A report states the price at which it rests. One that may be from before the last amend is no news.
@@ -192,6 +186,9 @@ mod tests {
         for (outcome, may_be_at) in [
             (Outcome::Refused(Reason::InvalidArgument), None),
             (Outcome::Refused(Reason::Unlisted(1)), Some(Price(90))),
+            // A copy was taken before, or may be.
+            (Outcome::Refused(Reason::OrderExists), Some(Price(90))),
+            (Outcome::Refused(Reason::RateLimited), Some(Price(90))),
             (Outcome::NotSent, None),
             (unknown, Some(Price(90))),
             (contradiction, Some(Price(90))),
