@@ -59,6 +59,17 @@ class Books:
         # The daemon knows an order of Kraken's interface by its name only, the exchange by a hash.
         hash_of = {name: intent["hash"] for name, intent in intents.items()}
         known_as = {}
+        # An amend makes what is left of an order another one of the book: here both are the first.
+        for order in self.by_kind["order"]:
+            before = order.get("continues")
+            if before is not None:
+                order["hash"] = before["hash"]
+                for name in ("base", "quote"):
+                    order[f"{name}_amount"] = str(int(order[f"{name}_amount"]) + int(before[name]))
+                    order[f"{name}_filled"] = str(int(order[f"{name}_filled"]) + int(before[name]))
+                order["fee"] = str(int(order["fee"]) + int(before["fee"]))
+        for trade in self.by_kind["trade"]:
+            trade["maker"] = trade.get("maker_first", trade["maker"])
         for order in self.by_kind["order"]:
             order["client_id"] = name_of(order["client_id"])
             if self.rule == "rising":

@@ -121,8 +121,8 @@ impl<'a> Lines<'a> {
         if let (Request::Submit(order), Ok(Response::Submitted(submitted))) = (request, answer) {
             for trade in &submitted.trades {
                 if order.account == self.account || trade.maker_account == self.account {
-                    let maker = first_hash(venue, trade.maker_account, trade.maker);
-                    self.line(&traded(at_ms, (order.hash, order.account), maker, trade));
+                    let first = first_hash(venue, trade.maker_account, trade.maker);
+                    self.line(&traded(at_ms, (order.hash, order.account), first, trade));
                 }
             }
         }
@@ -154,8 +154,8 @@ impl<'a> Lines<'a> {
         }
         for (hash, trade) in kraken::trades(call, answer) {
             if call.account == self.account || trade.maker_account == self.account {
-                let maker = first_hash(venue, trade.maker_account, trade.maker);
-                self.line(&traded(self.now.0, (hash, call.account), maker, trade));
+                let first = first_hash(venue, trade.maker_account, trade.maker);
+                self.line(&traded(self.now.0, (hash, call.account), first, trade));
             }
         }
     }
@@ -307,13 +307,14 @@ fn first_hash(venue: &Venue, account: AccountId, hash: Hash) -> Hash {
 fn traded(
     at_ms: u64,
     (taker, taker_account): (Hash, AccountId),
-    maker: Hash,
+    first: Hash,
     trade: &Trade,
 ) -> Value {
     json!({
         "line": "trade",
         "at_ms": at_ms,
-        "maker": hex(maker),
+        "maker": hex(trade.maker),
+        "maker_first": hex(first),
         "maker_account": trade.maker_account.0,
         "taker": hex(taker),
         "taker_account": taker_account.0,
@@ -338,22 +339,25 @@ const fn status(status: OrderStatus) -> &'static str {
     }
 }
 
-/// An order; one that continues an amended one with what that had traded.
+/// An order, and which one it is the rest of, if that was amended, with what had been traded until then.
 fn listed(order: &OrderView, continues: Option<(Hash, [Amount; 3])>) -> Value {
-    let (hash, [base, quote, fee]) = continues.unwrap_or((order.hash, [0; 3]));
+    let continues = continues.map(|(hash, [base, quote, fee])| {
+        json!({"hash": hex(hash), "base": units(base), "quote": units(quote), "fee": units(fee)})
+    });
     json!({
         "line": "order",
-        "hash": hex(hash),
+        "hash": hex(order.hash),
+        "continues": continues,
         "client_id": order.client_id,
         "market": order.market,
         "side": order.side.name(),
         "status": status(order.status),
         "open": !order.status.is_final(),
-        "base_filled": units(base + order.base_filled),
-        "quote_filled": units(quote + order.quote_filled),
-        "base_amount": units(base + order.base_amount),
-        "quote_amount": units(quote + order.quote_amount),
-        "fee": units(fee + order.fee),
+        "base_filled": units(order.base_filled),
+        "quote_filled": units(order.quote_filled),
+        "base_amount": units(order.base_amount),
+        "quote_amount": units(order.quote_amount),
+        "fee": units(order.fee),
         "fee_token": order.fee_token.0,
         "sell_token": order.sell_token.0,
         "buy_token": order.buy_token.0,
