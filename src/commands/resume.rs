@@ -79,7 +79,12 @@ fn both(lowered: &Value, mut lifted: Value) -> Value {
         return lifted;
     }
     let text = |answer: &Value| answer["detail"].as_str().unwrap_or_default().to_owned();
-    lifted["detail"] = json!(format!("{}; {}", text(lowered), text(&lifted)));
+    // Without a part a pause need not be in force.
+    let of_pauses = match text(&lifted) {
+        nothing if nothing.starts_with("nothing to lift") => "no pause was in force".to_owned(),
+        other => other,
+    };
+    lifted["detail"] = json!(format!("{}; {of_pauses}", text(lowered)));
     lifted["durable"] = match (lowered["durable"].as_bool(), lifted["durable"].as_bool()) {
         (Some(one), Some(two)) => json!(one && two),
         (one, two) => json!(one.or(two)),

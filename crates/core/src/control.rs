@@ -99,7 +99,7 @@ controls! {
         "report it: it is a defect"
     StaleData "stale_data" ["poll.depth_age_max_ms" "poll.orders_age_max_ms" "poll.balances_age_max_ms" "market.pool.age_max_ms" "orders.resend_margin_ms"]
         "an input that the decision needs is too old or missing"
-        "check whether the venue answers; poll more often, or raise the key"
+        "check whether the venue answers, and whether its limit of requests leaves room for the polls; poll more often, or raise the key"
     SelfCross "self_cross" []
         "the order would trade with one of our own"
         "wait until the other order has ended"

@@ -176,7 +176,7 @@ pub enum SecretError {
     #[error("secret file {} is longer than {BYTES_MAX} bytes", .0.display())]
     TooLong(PathBuf),
     /// It is not one line of printable ASCII.
-    #[error("secret file {} must hold one line of printable ASCII", .0.display())]
+    #[error("secret file {} must hold one line of printable ASCII without spaces", .0.display())]
     NotText(PathBuf),
     /// The service manager provided no folder.
     #[error(

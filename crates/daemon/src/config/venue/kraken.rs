@@ -23,7 +23,7 @@ pub(super) const DESCRIPTION: KindDescription = KindDescription {
     market_example: "XBT-USD",
     venue_keys: &["base_url", TIER, ACCEPTED, SWITCH],
     secret_keys: &["orders_dir", "account_dir", "panic_dir", "credentials"],
-    keys_found: "both files exist, and only this user can read them",
+    keys_found: "each folder has both files, and only this user can read them",
     keys_help: "docs/kraken.md describes both keys",
     unreached_help: "correct venue.base_url, or try again; a daemon waits for its venue",
     start_help: "docs/kraken.md describes both keys",
