@@ -79,12 +79,14 @@ fn both(lowered: &Value, mut lifted: Value) -> Value {
         return lifted;
     }
     let text = |answer: &Value| answer["detail"].as_str().unwrap_or_default().to_owned();
-    // Without a part a pause need not be in force.
-    let of_pauses = match text(&lifted) {
-        nothing if nothing.starts_with("nothing to lift") => "no pause was in force".to_owned(),
-        other => other,
-    };
-    lifted["detail"] = json!(format!("{}; {of_pauses}", text(lowered)));
+    let (of_level, of_pauses) = (text(lowered), text(&lifted));
+    // A pause need not be in force where the trading state is lowered.
+    let is_about_level = !of_level.starts_with("nothing") && of_pauses.starts_with("nothing");
+    lifted["detail"] = json!(if is_about_level {
+        of_level
+    } else {
+        format!("{of_level}; {of_pauses}")
+    });
     lifted["durable"] = match (lowered["durable"].as_bool(), lifted["durable"].as_bool()) {
         (Some(one), Some(two)) => json!(one && two),
         (one, two) => json!(one.or(two)),
