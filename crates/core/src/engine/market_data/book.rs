@@ -162,6 +162,11 @@ impl MarketBook {
         self.snapshot_at = self.snapshot_at.min(drawn);
     }
 
+    /// When the accepted depth was generated at the earliest.
+    pub(crate) const fn generated_at(&self) -> Time {
+        self.snapshot_at
+    }
+
     /// An own order has ended, or was filled in part.
     pub(crate) fn part(&mut self, now: Time, id: ClientOrderId, level: OwnLevel) {
         self.departed.add(now, id, level);

@@ -49,7 +49,15 @@ impl Departed {
             self.orders.pop_front();
         }
         match self.orders.binary_search_by_key(&id, |(id, _)| *id) {
-            Ok(known) => self.orders[known].1 = (now, level),
+            Ok(known) => {
+                // One that was moved, then filled: a snapshot may show it where it was before.
+                let (at, before) = self.orders[known].1;
+                let mut level = level;
+                if !lapsed(at) {
+                    level.may_also_be(&before);
+                }
+                self.orders[known].1 = (now, level);
+            }
             Err(place) => self.orders.insert(place, (id, (now, level))),
         }
         self.earliest = self.earliest.min(now);
@@ -144,6 +152,26 @@ mod tests {
         for of in [&mut departed, &mut stored] {
             of.add(later, id(100), LEVEL);
             assert_eq!(of.len(), 1);
+        }
+    }
+
+    /// It was moved, then filled where it is now: a snapshot from before may show it at either price.
+    #[test]
+    fn one_that_was_moved_and_then_filled_has_both_prices_as_long_as_it_is_kept() {
+        let moved_to = OwnLevel {
+            price: Price(2),
+            ..LEVEL
+        };
+        for (after_us, also) in [(KEPT_US - 1, Some(Price(1))), (KEPT_US, None)] {
+            let mut departed = Departed::default();
+            departed.add(Time(5), id(1), LEVEL);
+            // Another one of which the time is later.
+            departed.add(Time(6), id(0), LEVEL);
+            departed.add(Time(5 + after_us), id(1), moved_to);
+            let mut own = OwnLevels::new();
+            departed.include(Time(0), &mut own);
+            let shown = own.values().find(|level| level.price == Price(2));
+            assert_eq!(shown.map(|level| level.also), Some(also), "{after_us}");
         }
     }
 

@@ -85,7 +85,10 @@ impl State {
         };
         let of = (self.age_ms(now, order.id), is_better);
         let cancels = self.decided_cancels(now, market);
+        // A depth shows it where it is, so that none shows it at more than two prices.
+        let generated_at = self.markets[index].book.generated_at();
         tracked.amends.may_begin()
+            && tracked.amends.is_settled_at(generated_at)
             && self.markets[index].backoff.withheld(now).is_none()
             && self
                 .situation(now, index, mid)
