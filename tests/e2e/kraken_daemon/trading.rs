@@ -402,6 +402,43 @@ fn a_panic_without_the_store_ends_everything_with_its_own_key() {
     stage.close();
 }
 
+/// One request cancels everything, and needs nothing that has to be read before it.
+#[test]
+fn a_panic_cancels_although_the_assets_cannot_be_read() {
+    let stage = usual("kraken-unlisted");
+    stage.daemon("daemon", &stage.url(), on_kraken);
+    let mut daemon = stage.run("daemon");
+    quotes(&stage, &mut daemon);
+    daemon.kill();
+    let proxy = Proxy::start(&stage.address);
+    proxy.plan(|seen| {
+        if seen.path == "/0/public/Assets" {
+            Fault::LoseRequest
+        } else {
+            Fault::Pass
+        }
+    });
+    stage.daemon("unlisted", &proxy.url, on_kraken);
+    let config = stage.path("unlisted.toml").display().to_string();
+    let args = [
+        "panic", "--yes", "--json", "--within", "3s", "--config", &config,
+    ];
+    let (code, out, log) = crate::support::process::run(stage.folder.path(), "panic", &args, SOON);
+    assert_eq!(code, 80, "{log}");
+    let object: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(object["proven"], false, "{object}");
+    assert!(
+        object["cancelled_at_once"].as_u64().unwrap() > 0,
+        "{object}"
+    );
+    assert!(
+        log.contains("without a list anything may be alive until"),
+        "{log}"
+    );
+    assert_eq!(stage.books().open(), 0);
+    stage.close();
+}
+
 /// A listing is the first that it reads here: without one it ends as without any other list.
 #[test]
 fn a_panic_that_does_not_reach_the_venue_proves_nothing_and_states_until_when_orders_may_rest() {
