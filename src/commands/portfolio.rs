@@ -38,7 +38,11 @@ pub fn run_all(args: &RunArgs, json: bool) -> anyhow::Result<Exit> {
     if let Some(first) = daemons.first() {
         telemetry::log::start(first.log);
     }
-    let names: Vec<_> = file.venues.iter().map(|venue| venue.name.clone()).collect();
+    let names: Vec<_> = file
+        .venues
+        .iter()
+        .map(|venue| venue.names.venue.clone())
+        .collect();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -127,7 +131,7 @@ impl Selected {
                 .is_none_or(|name| markets.any(|market| market.name.value == *name))
         };
         let is_meant = |venue: &VenueFile, daemon: &Daemon| match &self.venue {
-            Some(name) => venue.name == *name,
+            Some(name) => venue.names.venue == *name,
             None => has_market(daemon),
         };
         let venues = file.venues.iter().zip(daemons);
@@ -141,7 +145,7 @@ impl Selected {
         let names: Vec<_> = file
             .venues
             .iter()
-            .map(|venue| venue.name.as_str())
+            .map(|venue| venue.names.venue.as_str())
             .collect();
         let names = names.join(", ");
         let what = match (&self.venue, &self.market) {
@@ -309,10 +313,10 @@ fn by_processes(named: &Named, agreed: bool, json: bool) -> anyhow::Result<Exit>
             };
             if json {
                 let value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
-                all.insert(venue.name.clone(), value);
+                all.insert(venue.names.venue.clone(), value);
             } else {
                 let text = String::from_utf8_lossy(&output.stdout);
-                print_text(&format!("== {}\n{text}", venue.name))?;
+                print_text(&format!("== {}\n{text}", venue.names.venue))?;
             }
             worst = worst.max(exit_of(venue, output.status));
         }
@@ -331,7 +335,7 @@ fn followed(venue: &VenueFile, mut child: Child) -> anyhow::Result<Output> {
         scope.spawn(move || {
             let lines = messages.map(BufReader::new).into_iter();
             for line in lines.flat_map(|lines| lines.split(b'\n').map_while(Result::ok)) {
-                eprintln!("{}: {}", venue.name, String::from_utf8_lossy(&line));
+                eprintln!("{}: {}", venue.names.venue, String::from_utf8_lossy(&line));
             }
         });
         child.wait_with_output().context("waiting for a venue")
@@ -347,7 +351,7 @@ fn exit_of(venue: &VenueFile, status: ExitStatus) -> Exit {
         let ended = code.map_or("was ended by a signal".to_owned(), |code| {
             format!("exit code {code}")
         });
-        eprintln!("venue {}: {ended}", venue.name);
+        eprintln!("venue {}: {ended}", venue.names.venue);
     }
     // A signal ended it.
     exit.unwrap_or(Exit::Bug)
@@ -425,7 +429,10 @@ mod tests {
         let meant = |selected: Selected| -> Result<Vec<String>, String> {
             let venues = selected.of_file(&file, &daemons);
             let venues = venues.map_err(|error| error.to_string())?;
-            Ok(venues.iter().map(|venue| venue.name.clone()).collect())
+            Ok(venues
+                .iter()
+                .map(|venue| venue.names.venue.clone())
+                .collect())
         };
         let all = Ok(vec![own("kraken"), own("mainnet")]);
         assert_eq!(meant(of(None, None).unwrap()), all);

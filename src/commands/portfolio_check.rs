@@ -95,15 +95,15 @@ fn each(
     let mut all = Map::new();
     let mut observed = Vec::new();
     for venue in &venues {
-        heading(&venue.name)?;
+        heading(&venue.names.venue)?;
         let (exit, shape, held) = of_venue(&venue.path).unwrap_or_else(|error| {
             exit::print_all_errors(&error);
             (exit::of(&error), exit::as_json(&error), None)
         });
         if exit != Exit::Done {
-            eprintln!("venue {}: exit code {}", venue.name, exit.code());
+            eprintln!("venue {}: exit code {}", venue.names.venue, exit.code());
         }
-        all.insert(venue.name.clone(), shape);
+        all.insert(venue.names.venue.clone(), shape);
         observed.push(held);
         worst = worst.max(exit);
     }
@@ -179,9 +179,12 @@ impl Checked {
     fn names(&self) -> Vec<(String, String)> {
         let venues = self.file.venues.iter();
         let names = venues.map(|venue| {
-            let each = venue.names.iter();
+            let each = venue.names.tokens.iter();
             let each = each.map(|(symbol, name)| format!("{symbol} is {name}"));
-            (venue.name.clone(), each.collect::<Vec<_>>().join(", "))
+            (
+                venue.names.venue.clone(),
+                each.collect::<Vec<_>>().join(", "),
+            )
         });
         names.filter(|(_, names)| !names.is_empty()).collect()
     }
@@ -246,7 +249,7 @@ impl Checked {
             .file
             .venues
             .iter()
-            .map(|venue| (venue.name.clone(), json!(venue.names)))
+            .map(|venue| (venue.names.venue.clone(), json!(venue.names.tokens)))
             .collect();
         let loss = self.file.loss_day_max;
         json!({

@@ -287,6 +287,8 @@ impl Observer for EngineLink {
 }
 
 impl Assembly for EngineLink {
+    type Engine = Engine;
+
     fn engine(&mut self) -> Option<&mut Engine> {
         Some(&mut self.engine)
     }

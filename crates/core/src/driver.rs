@@ -75,10 +75,38 @@ pub trait Observer {
     }
 }
 
+/// What handles events: an engine, or that of one venue of a portfolio.
+pub trait Steps {
+    /// An event that has to be handled before any other. An engine that is alone has none.
+    fn due(&mut self, now: Time) -> Option<Event> {
+        let _ = now;
+        None
+    }
+
+    /// As [`Engine::on_event`].
+    fn on_event(&mut self, now: Time, event: &Event, actions: &mut Vec<Action>);
+
+    /// As [`Engine::take_view`].
+    fn take_view(&mut self, strategy: StrategyId) -> Option<String>;
+}
+
+impl Steps for Engine {
+    fn on_event(&mut self, now: Time, event: &Event, actions: &mut Vec<Action>) {
+        Self::on_event(self, now, event, actions);
+    }
+
+    fn take_view(&mut self, strategy: StrategyId) -> Option<String> {
+        Self::take_view(self, strategy)
+    }
+}
+
 /// An engine with its environment.
 pub trait Assembly: Clock + Venue + Store + Observer {
+    /// What handles its events.
+    type Engine: Steps;
+
     /// The engine, while there is one: a process that is down handles no events.
-    fn engine(&mut self) -> Option<&mut Engine>;
+    fn engine(&mut self) -> Option<&mut Self::Engine>;
 
     /// Gives the process behind a strategy its newest view, as a line without its end; answered by
     /// `Event::Process`, or not at all. An assembly without processes has none to give it to.
@@ -87,12 +115,25 @@ pub trait Assembly: Clock + Venue + Store + Observer {
     }
 }
 
-/// Passes one event to the engine and executes its actions. Returns the time of the step; `None` while there is no
-/// engine.
+/// Passes one event to the engine and executes its actions, after those of events that have to be handled before.
+/// Returns the time of the step; `None` while there is no engine.
 ///
 /// `buffer` is cleared; keeping it between steps saves its allocation.
 pub fn step(assembly: &mut impl Assembly, event: &Event, buffer: &mut Vec<Action>) -> Option<Time> {
     let now = assembly.now();
+    while let Some(first) = assembly.engine()?.due(now) {
+        pass(assembly, now, &first, buffer)?;
+    }
+    pass(assembly, now, event, buffer)?;
+    Some(now)
+}
+
+fn pass(
+    assembly: &mut impl Assembly,
+    now: Time,
+    event: &Event,
+    buffer: &mut Vec<Action>,
+) -> Option<()> {
     assembly.engine()?;
     assembly.event(now, event);
     buffer.clear();
@@ -104,7 +145,7 @@ pub fn step(assembly: &mut impl Assembly, event: &Event, buffer: &mut Vec<Action
         }
         execute(assembly, now, action);
     }
-    Some(now)
+    Some(())
 }
 
 fn execute(assembly: &mut impl Assembly, now: Time, action: Action) {

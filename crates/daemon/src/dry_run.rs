@@ -293,6 +293,8 @@ impl Observer for Stage<'_> {
 }
 
 impl Assembly for Stage<'_> {
+    type Engine = Engine;
+
     fn engine(&mut self) -> Option<&mut Engine> {
         Some(&mut self.engine)
     }

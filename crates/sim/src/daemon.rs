@@ -6,14 +6,15 @@ use cambist_core::event::TradingState;
 use cambist_core::notification::BooksHold;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::pool::UnsignedPoolTransaction;
+use cambist_core::portfolio::VenueEngine;
 use cambist_core::request::RequestId;
-use cambist_core::{ClientOrderId, Engine, Hash, Time};
+use cambist_core::{ClientOrderId, Hash, Time};
 
 use crate::world::SnapshotReplica;
 
 /// A running daemon.
 pub(crate) struct Daemon {
-    pub(crate) engine: Engine,
+    pub(crate) engine: VenueEngine,
     /// Number of this start.
     pub(crate) incarnation: u32,
     /// Requests without an answer, and what each cost so far beyond its endpoint.

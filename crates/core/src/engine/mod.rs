@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::Action;
 use crate::elsewhere::Published;
-use crate::event::{Command, Event, Start};
+use crate::event::{Command, Event, Start, TradingState};
 use crate::inspection::{Inspection, OrderDecision};
 use crate::market::MarketId;
 use crate::notification::{Notification, Status};
@@ -185,6 +185,12 @@ impl Engine {
         self.state
             .as_ref()
             .is_some_and(State::restrictions_are_pending)
+    }
+
+    /// The trading state that applies; `None` before the start.
+    pub fn trading_state(&self) -> Option<TradingState> {
+        let state = self.state.as_ref();
+        state.map(|state| state.restrictions.level())
     }
 
     /// Balances of the pools beside the markets when last read.

@@ -531,6 +531,8 @@ impl Observer for TestBench {
 }
 
 impl Assembly for TestBench {
+    type Engine = Engine;
+
     fn engine(&mut self) -> Option<&mut Engine> {
         Some(&mut self.engine)
     }

@@ -87,6 +87,8 @@ impl Observer for Record {
 }
 
 impl Assembly for Record {
+    type Engine = Engine;
+
     fn engine(&mut self) -> Option<&mut Engine> {
         self.engine.as_mut()
     }

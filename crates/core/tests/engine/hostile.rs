@@ -275,6 +275,8 @@ impl Observer for Hostile {
 }
 
 impl Assembly for Hostile {
+    type Engine = Engine;
+
     fn engine(&mut self) -> Option<&mut Engine> {
         Some(&mut self.engine)
     }

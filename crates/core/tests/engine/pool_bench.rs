@@ -536,6 +536,8 @@ impl Observer for Beside {
 }
 
 impl Assembly for Beside {
+    type Engine = Engine;
+
     fn engine(&mut self) -> Option<&mut Engine> {
         Some(&mut self.engine)
     }

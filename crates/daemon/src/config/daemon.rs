@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use cambist_config::log::{LogConfig, read_log};
 use cambist_core::config::{BudgetConfig, EngineConfig};
+use cambist_core::portfolio::rules::ListedMarket;
 use cambist_host::secrets::{self, Keys};
 
 use super::Kind;
@@ -193,6 +194,15 @@ impl Daemon {
             decimals.as_ref().map(|at| at.value)
         };
         self.markets.iter().find_map(of_market)
+    }
+
+    /// Names and tokens of its markets, as the venue writes them.
+    pub fn listed_markets(&self) -> Vec<ListedMarket> {
+        let listed = self.markets.iter().map(|market| ListedMarket {
+            name: market.name.value.clone(),
+            tokens: [market.base.clone(), market.quote.clone()],
+        });
+        listed.collect()
     }
 
     /// Files and folders of keys, state, recordings and destinations, which no process of a strategy may read.

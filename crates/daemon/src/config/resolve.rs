@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use cambist_core::config::{EmptyBook as EngineEmpty, EngineConfig, LossConfig, MarketConfig};
 use cambist_core::elsewhere;
+use cambist_core::portfolio::rules::ReadElsewhere;
 use cambist_core::reference::{Reference, ReferenceSource};
 use cambist_core::strategy::{
     BookLevel, Holdings, PoolView, Quote, Strategy, SwapTerms, Targets, Traded, View,
@@ -71,17 +72,6 @@ pub struct Bound {
     pub risk: Risk,
     /// Allowed settings that are probably mistakes, in sentences.
     pub warnings: Vec<String>,
-}
-
-/// A market of another venue that strategies of a market read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReadElsewhere {
-    /// One of these strategies: `hedge of ETH-USDC`.
-    pub strategy: String,
-    /// Their market.
-    pub reader: MarketId,
-    /// The market that they read: `mainnet:WETH-USDC`.
-    pub name: String,
 }
 
 impl Bound {

@@ -6,6 +6,7 @@ use anyhow::Context;
 use cambist_core::Engine;
 use cambist_core::event::{Event, RecoveredOrder};
 use cambist_core::intent::RecoveredPoolTransaction;
+use cambist_core::portfolio::VenueEngine;
 use cambist_report::Session;
 use tokio::sync::mpsc;
 
@@ -33,7 +34,7 @@ use crate::live::start_retry::StartRetry;
 use crate::live::start_service::{Queried, StartService};
 use crate::live::store_loss::StoreLoss;
 use crate::notify::Notifier;
-use crate::portfolio::{HedgeOf, Membership};
+use crate::portfolio::Membership;
 use crate::telemetry::http::{Listener, Pages, Shown};
 use crate::telemetry::starting::Starting;
 use crate::telemetry::{About, Telemetry};
@@ -69,7 +70,9 @@ pub async fn run(
     member: Option<Membership>,
     until_stdin_closes: bool,
 ) -> anyhow::Result<Run> {
-    let clock = Clock::of_engine();
+    let clock = member
+        .as_ref()
+        .map_or_else(Clock::of_engine, Membership::clock);
     let mut signals = Signals::listen(until_stdin_closes).context("installing signal handlers")?;
     let seed = getrandom::u64().context("random number generator of the system")?;
     let forbidden = process::problems(daemon);
@@ -110,17 +113,12 @@ pub async fn run(
     if member.is_none() {
         started.bound.without_elsewhere().map_err(refused)?;
     }
-    let begun = member.map(|member| {
-        let reads = started.bound.reads_elsewhere();
-        let hedges = HedgeOf::all(&started.bound);
-        let member = member.begin(&started.bound.markets, &reads)?;
-        Ok(member.with_hedges(hedges))
-    });
+    let begun = member.map(|member| member.begin(&started.bound));
     let member = begun.transpose().map_err(refused)?;
     let callers = listeners.callers.clone();
     let reload = Reload::new(file, set, &started.bound.markets);
-    let (mut event_loop, first) = event_loop(daemon, reload, clock, listeners, started)?;
-    event_loop.portfolio = member;
+    let parts = (listeners, member);
+    let (event_loop, first) = event_loop(daemon, reload, clock, parts, started)?;
     let (restriction, cause) = restricted;
     event_loop.telemetry.restricted_before(restriction, &cause);
     if let Some(switch) = &mut switch {
@@ -221,7 +219,7 @@ fn event_loop(
     daemon: &Daemon,
     reload: Reload,
     clock: Clock,
-    listeners: Listeners,
+    (listeners, member): (Listeners, Option<Membership>),
     started: Started,
 ) -> anyhow::Result<(EventLoop, Event)> {
     let bound = &started.bound;
@@ -235,6 +233,10 @@ fn event_loop(
     let header = recording::header(bound, daemon.source.text.clone(), about.config_hash.clone());
     let recorder = Recorder::begin(daemon.tape.as_ref(), header, &bound.markets, clock)?;
     let engine = Engine::new(recording::strategies(bound)?);
+    let engine = match &member {
+        Some(member) => member.start(engine),
+        None => VenueEngine::alone(engine),
+    };
     let telemetry = Arc::new(Telemetry::new(about, clock)?);
     listeners.pages.show(Shown::Running(Arc::clone(&telemetry)));
     let names = bound.markets.iter().map(|spec| spec.name.as_str());
@@ -314,7 +316,7 @@ fn event_loop(
         routine: Routine::default(),
         actions: Vec::new(),
         finished: false,
-        portfolio: None,
+        portfolio: member,
         ended,
         store_loss: StoreLoss::after(expected),
     };

@@ -10,8 +10,9 @@ use cambist_core::books::{Booking, Entry};
 use cambist_core::driver::{self, Assembly, Observer, Store, Venue};
 use cambist_core::event::{BatchId, Command, Event, Restrictions, SealFailure, TradingState};
 use cambist_core::notification::Notification;
+use cambist_core::portfolio::VenueEngine;
 use cambist_core::request::{Endpoint, Outcome, Query, RequestId};
-use cambist_core::{ClientOrderId, Engine, Intent, StrategyId, Time, VenueTime};
+use cambist_core::{ClientOrderId, Intent, StrategyId, Time, VenueTime};
 use cambist_report::Session;
 use tokio::sync::mpsc;
 
@@ -69,7 +70,7 @@ pub struct Left {
 /// The parts of a run.
 pub struct EventLoop {
     /// The engine, not yet started.
-    pub engine: Engine,
+    pub engine: VenueEngine,
     /// The clock.
     pub clock: Clock,
     /// Sends requests.
@@ -152,23 +153,20 @@ impl EventLoop {
         let mut finished = self.handle_event(&start);
         while !finished {
             let turn = self.next().await;
-            // Nothing is awaited from here on, so that no other engine takes a step meanwhile.
-            finished = self.follow_portfolio()
-                || match turn {
-                    Turn::Event(event) => self.handle_event(&event),
-                    Turn::Request(request) => self.execute(request),
-                    Turn::ParametersStored { durable } => self.parameters_stored(durable),
-                };
-            self.state_exposure();
+            finished = match turn {
+                Turn::Event(event) => self.handle_event(&event),
+                Turn::Request(request) => self.execute(request),
+                Turn::ParametersStored { durable } => self.parameters_stored(durable),
+            };
             self.show_portfolio();
             self.prune();
             self.memories
-                .save_if_changed(self.clock.now(), &self.engine);
+                .save_if_changed(self.clock.now(), &self.engine.get());
         }
         // Nothing is read any more: a seal worker that wants to answer must not block.
         self.inbox.close();
         self.recorder.finish();
-        self.memories.finish(&self.engine);
+        self.memories.finish(&self.engine.get());
         // Sealing may wait for the answer to a poll, which needs this thread; so may the engines of other venues.
         let worker = self.seal_worker;
         let finished = tokio::task::spawn_blocking(move || worker.finish()).await;
@@ -178,38 +176,14 @@ impl EventLoop {
         (self.ended, self.session, waiting)
     }
 
-    /// Gives the engine what has changed at other venues. True when it has finished.
-    fn follow_portfolio(&mut self) -> bool {
-        while let Some(member) = &mut self.portfolio
-            && let Some(event) = member.due(self.ended.level)
-        {
-            if self.handle_event(&event) {
-                return true;
-            }
-        }
-        false
-    }
-
     /// Shows the use of limits over all venues.
     fn show_portfolio(&mut self) {
         let now = self.clock.now();
         if let Some(member) = &self.portfolio
             && self.routine.portfolio.is_due(now)
         {
-            let status = member.status(|market| self.engine.publish(market));
+            let status = member.status(|market| self.engine.get().publish(market));
             self.telemetry.portfolio(status);
-        }
-    }
-
-    /// States what the engine may hold now, for the engines of other venues.
-    fn state_exposure(&mut self) {
-        if let Some(member) = &mut self.portfolio {
-            member.state(self.engine.exposure());
-            for market in member.is_read() {
-                if let Some(published) = self.engine.publish(market) {
-                    member.publish(market, published);
-                }
-            }
         }
     }
 
@@ -218,7 +192,7 @@ impl EventLoop {
         if let Some(event) = self.store_loss.next_event() {
             return Turn::Event(event);
         }
-        let sleep = sleep_for(self.engine.next_wakeup(), self.clock.now());
+        let sleep = sleep_for(self.engine.get().next_wakeup(), self.clock.now());
         Turn::Event(tokio::select! {
             message = self.inbox.recv() => match message {
                 Some(LoopMessage::Event(event)) => event,
@@ -248,7 +222,7 @@ impl EventLoop {
             Begun::Command(command) => self.command(command),
             Begun::Parameters(command) => {
                 // Judged before it is stored, so that the next start does not begin with what was refused.
-                let judged = self.engine.judge(&command);
+                let judged = self.engine.get().judge(&command);
                 if let Some(set) = self.operator_commands.judged(judged) {
                     let passed = self.seal_worker.parameters(set);
                     if passed.is_err() {
@@ -272,7 +246,7 @@ impl EventLoop {
         let changes_parameters = matches!(command, Command::Reconfigure { .. });
         let finished = self.handle_event(&Event::Operator(command));
         self.operator_commands
-            .end(self.engine.restrictions_are_pending());
+            .end(self.engine.get().restrictions_are_pending());
         if changes_parameters {
             let differences = self.operator_commands.differences();
             self.telemetry.parameters(differences);
@@ -334,7 +308,7 @@ impl EventLoop {
         // The decision is the cause, so it comes first.
         if let Notification::CancelSent { order } | Notification::AmendSent { order, .. } =
             notification
-            && let Some(decision) = self.engine.decision(*order)
+            && let Some(decision) = self.engine.get().decision(*order)
         {
             self.telemetry.decided(*order, None, decision);
         }
@@ -366,7 +340,7 @@ impl EventLoop {
             Notification::Draining => self.notifier.draining(self.drain),
             Notification::Status(_) => {
                 if self.telemetry.is_watched()
-                    && let Some(watched_state) = self.engine.watch(now)
+                    && let Some(watched_state) = self.engine.get().watch(now)
                 {
                     self.telemetry.watched(watched_state);
                 }
@@ -451,7 +425,7 @@ impl Store for EventLoop {
     fn seal(&mut self, batch: BatchId, intents: Vec<Intent>) {
         for intent in &intents {
             if let Intent::Order(order) = intent
-                && let Some(decision) = self.engine.decision(order.client_id)
+                && let Some(decision) = self.engine.get().decision(order.client_id)
             {
                 let place = (order.market, order.side);
                 self.telemetry
@@ -477,7 +451,7 @@ impl Store for EventLoop {
             _ => None,
         });
         let symbols = flows.collect();
-        let pools = self.engine.pool_balances().collect();
+        let pools = self.engine.get().pool_balances().collect();
         let passed = self.seal_worker.book(booking, symbols, pools);
         if asked_for {
             self.operator_commands.booking_passed(passed.is_ok());
@@ -493,10 +467,10 @@ impl Observer for EventLoop {
     }
 
     fn actions(&mut self, _: Time, event: &Event, actions: &[Action]) {
-        self.recorder.record_actions(actions, &self.engine);
+        self.recorder.record_actions(actions, &self.engine.get());
         match event {
             // If requests arrived during an older write, they wait for the next one.
-            Event::RestrictionsStored(_) if self.engine.restrictions_are_pending() => {}
+            Event::RestrictionsStored(_) if self.engine.get().restrictions_are_pending() => {}
             Event::RestrictionsStored(_) => self.operator_commands.restrictions_stored(true),
             Event::RestrictionsFailed(_) => self.operator_commands.restrictions_stored(false),
             _ => {}
@@ -514,7 +488,9 @@ impl Observer for EventLoop {
 }
 
 impl Assembly for EventLoop {
-    fn engine(&mut self) -> Option<&mut Engine> {
+    type Engine = VenueEngine;
+
+    fn engine(&mut self) -> Option<&mut VenueEngine> {
         Some(&mut self.engine)
     }
 

@@ -14,6 +14,7 @@ use cambist_core::books::Difference;
 use cambist_core::driver::Store;
 use cambist_core::event::{BatchId, Command, Event, Restrictions, SealFailure, TradingState};
 use cambist_core::notification::{BooksStatus, Notification};
+use cambist_core::portfolio::VenueEngine;
 use cambist_host::clock::Clock;
 use cambist_report::Session;
 use serde_json::Value;
@@ -47,7 +48,7 @@ fn without_store(folder: &Path) -> EventLoop {
     let client = Client::new(&ClientConfig::new("http://127.0.0.1:1"), None).unwrap();
     let (messages, inbox) = mpsc::channel(1);
     EventLoop {
-        engine: Engine::new(Vec::new()),
+        engine: VenueEngine::alone(Engine::new(Vec::new())),
         clock,
         request_workers: RequestWorkers::new(
             Arc::new(client.into()),

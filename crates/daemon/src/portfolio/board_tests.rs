@@ -6,9 +6,14 @@ use std::path::PathBuf;
 
 use cambist_config::reader::Source;
 
-use cambist_core::elsewhere::{BookElsewhere, OtherHoldings};
+use cambist_core::elsewhere::{BookElsewhere, MarketElsewhere, OtherHoldings, Published};
 use cambist_core::strategy::BookLevel;
 use cambist_core::{Price, Qty};
+
+use cambist_core::event::{Command, Event, TradingState};
+use cambist_core::portfolio::rules::ReadElsewhere;
+use cambist_core::portfolio::{ExposureElsewhere, Portfolio, WorthRate};
+use cambist_core::{Amount, MarketId, Time, TokenId};
 
 use super::*;
 
@@ -65,27 +70,84 @@ pub(in crate::portfolio) fn listed() -> Vec<Vec<ListedMarket>> {
     ]
 }
 
+/// A venue whose engine has begun, with statements in its place.
+pub(in crate::portfolio) struct Part {
+    board: Rc<Board>,
+    index: usize,
+}
+
+impl Part {
+    fn begin(
+        board: &Rc<Board>,
+        index: usize,
+        markets: &[MarketSpec],
+        reads: &[ReadElsewhere],
+    ) -> Result<Self, String> {
+        board.engine_mut().begin(index, markets, reads)?;
+        Ok(Self {
+            board: Rc::clone(board),
+            index,
+        })
+    }
+
+    fn now(&self) -> Time {
+        self.board.clock.now()
+    }
+
+    pub(in crate::portfolio) fn state(&mut self, exposure: Option<Exposure>) {
+        let mut engine = self.board.engine_mut();
+        engine.state(self.index, self.now(), exposure);
+    }
+
+    pub(in crate::portfolio) fn publish(&mut self, market: MarketId, published: Published) {
+        let mut engine = self.board.engine_mut();
+        engine.publish(self.index, self.now(), market, published);
+    }
+
+    fn due(&mut self, level: TradingState) -> Option<Event> {
+        let mut engine = self.board.engine_mut();
+        engine.changed(self.index, self.now(), level)
+    }
+
+    /// The limits that its engine was given last.
+    fn given(&self) -> Portfolio {
+        let engine = self.board.engine();
+        engine.venues()[self.index].given().cloned().unwrap()
+    }
+
+    /// The part as its telemetry reads it.
+    pub(in crate::portfolio) fn with_hedges(&self, hedges: Vec<HedgeOf>) -> Membership {
+        Membership {
+            hedges,
+            ..self.board.member(self.index)
+        }
+    }
+
+    pub(in crate::portfolio) fn market(&self) -> MarketSpec {
+        self.board.engine().venues()[self.index].markets()[0].clone()
+    }
+}
+
 /// BTC with 8 decimals in USDC with 6 at the first venue, XBT with 10 in USD with 4 and ETH in XBT at the second.
-pub(in crate::portfolio) fn board() -> (Arc<Board>, [Membership; 2]) {
+pub(in crate::portfolio) fn board() -> (Rc<Board>, [Part; 2]) {
     board_of(FILE)
 }
 
 /// The same with another file.
-fn board_of(text: &str) -> (Arc<Board>, [Membership; 2]) {
+fn board_of(text: &str) -> (Rc<Board>, [Part; 2]) {
     let source = Source {
         path: PathBuf::from("portfolio.toml"),
         text: text.to_owned(),
     };
     let file = PortfolioFile::parse(&source).unwrap();
-    let board = Board::new(file, listed(), Clock::of_engine());
+    let board = Board::of(file, listed(), Clock::of_engine());
     let first = market(0, token(1, "BTC", 8), token(2, "USDC", 6));
     let second = [
         market(0, token(5, "XBT", 10), token(6, "USD", 4)),
         market(1, token(7, "ETH", 10), token(5, "XBT", 10)),
     ];
-    let (one, two) = (board.member(0), board.member(1));
-    let one = one.begin(&[first], &[]).unwrap();
-    let two = two.begin(&second, &[]).unwrap();
+    let one = Part::begin(&board, 0, &[first], &[]).unwrap();
+    let two = Part::begin(&board, 1, &second, &[]).unwrap();
     (board, [one, two])
 }
 
@@ -120,7 +182,7 @@ pub(in crate::portfolio) fn states(
     }
 }
 
-pub(in crate::portfolio) fn limits_of(member: &mut Membership) -> Portfolio {
+pub(in crate::portfolio) fn limits_of(member: &mut Part) -> Portfolio {
     match member.due(TradingState::Active) {
         Some(Event::Portfolio(portfolio)) => portfolio,
         other => panic!("{other:?}"),
@@ -203,7 +265,7 @@ fn a_quote_token_is_worth_the_price_of_a_market_in_a_token_at_par() {
 #[test]
 fn a_loss_over_all_venues_stops_each_of_them_once() {
     let (_, [mut one, mut two]) = board();
-    let raise = |member: &mut Membership, level| match member.due(level) {
+    let raise = |member: &mut Part, level| match member.due(level) {
         Some(Event::Operator(Command::Raise { level, reason })) => Some((level, reason)),
         _ => None,
     };
@@ -253,18 +315,16 @@ fn a_loss_over_all_venues_stops_each_of_them_once() {
 fn what_a_venue_lost_yesterday_is_no_loss_of_today() {
     let (board, [mut one, _]) = board();
     let mut lost = states(&[(1, 0)], &[(2, 0)], &[(2, 12_000_000)], &[]);
-    lost.day_left_ms = 1;
+    lost.day_left_ms = 30_000;
     let now = board.clock.now();
     one.state(Some(lost));
-    let members = board.members();
-    let ends = members[0].day_ends_at;
-    assert!(ends > now);
-    assert_eq!(board.lost_today(&members, ends.minus_ms(1)), 12_000_000);
-    assert_eq!(board.lost_today(&members, ends), 0);
+    let lost = |ms| board.engine().lost_today(now.plus_ms(ms));
+    assert_eq!(lost(0), 12_000_000);
+    assert_eq!(lost(60_000), 0);
 }
 
 /// Whether trading is stopped for a loss over all venues.
-fn is_stopped(member: &mut Membership) -> bool {
+fn is_stopped(member: &mut Part) -> bool {
     matches!(
         member.due(TradingState::Active),
         Some(Event::Operator(Command::Raise { .. }))
@@ -278,12 +338,12 @@ fn a_stored_loss_counts_until_the_venue_states_its_own() {
     let path = PathBuf::from("portfolio.toml");
     let text = FILE.to_owned();
     let file = PortfolioFile::parse(&Source { path, text }).unwrap();
-    let board = Board::new(file, listed(), Clock::of_engine());
+    let board = Board::of(file, listed(), Clock::of_engine());
     let second = market(0, token(5, "XBT", 10), token(6, "USD", 4));
-    let mut two = board.member(1).begin(&[second], &[]).unwrap();
+    let mut two = Part::begin(&board, 1, &[second], &[]).unwrap();
     let one = board.member(0);
     // Since midnight, at the venues that have stated it.
-    let lost = || board.lost_today(&board.members(), board.clock.now());
+    let lost = || board.engine().lost_today(board.clock.now());
     let bounded = Held {
         markets: vec![market(0, token(8, "BTC", 8), token(9, "USDC", 6))],
         exposure: states(&[(8, 1)], &[(9, 1)], &[], &[]),
@@ -300,14 +360,14 @@ fn a_stored_loss_counts_until_the_venue_states_its_own() {
             held,
             since_s: 1,
         }));
-        assert_eq!(board.members()[0].stated.is_some(), is_bounded);
+        assert_eq!(board.engine().venues()[0].is_known(), is_bounded);
         one.end_wait();
-        let is_held = board.members()[0].stated.is_some();
+        let is_held = board.engine().venues()[0].is_known();
         assert_eq!((is_held, lost()), (false, 9_000_000));
     }
     // Its tokens have other ids now, and 2 are lost at the other venue meanwhile.
     let first = market(0, token(1, "BTC", 8), token(2, "USDC", 6));
-    let mut one = one.begin(&[first], &[]).unwrap();
+    let mut one = Part::begin(&board, 0, &[first], &[]).unwrap();
     two.state(Some(states(&[(5, 0)], &[(6, 0)], &[(6, 10_000)], &[])));
     assert!(!is_stopped(&mut two), "1 is within the limit of 10");
     two.state(Some(states(&[(5, 0)], &[(6, 0)], &[(6, 20_000)], &[])));
@@ -336,7 +396,7 @@ fn a_loss_without_a_price_stops_what_would_be_added() {
             for member in [&mut one, &mut two] {
                 let _ = member.due(TradingState::Active);
             }
-            let exposures = [&one, &two].map(|member| member.last.clone().unwrap().exposure);
+            let exposures = [&one, &two].map(|member| member.given().exposure);
             let are = |wanted: fn(&ExposureElsewhere) -> bool| {
                 exposures.iter().all(|of| of.as_ref().is_some_and(wanted))
             };
@@ -373,15 +433,6 @@ fn a_part_of_a_loss_counts() {
     assert!(is_stopped(&mut one));
 }
 
-#[test]
-fn a_limit_in_whole_tokens_is_rounded_down_to_units() {
-    let decimal = |text: &str| text.parse::<Decimal>().unwrap();
-    assert_eq!(floor(decimal("2.5"), 8), 250_000_000);
-    assert_eq!(floor(decimal("0.123456789"), 8), 12_345_678);
-    assert_eq!(floor(decimal("7"), 0), 7);
-    assert_eq!(floor(decimal("1000000000"), 18), 10_u128.pow(27));
-}
-
 /// A venue whose file has no market of a token holds nothing that its limit counts, whether it has answered or not.
 #[test]
 fn a_venue_without_a_token_does_not_hold_its_limit_back() {
@@ -390,18 +441,18 @@ fn a_venue_without_a_token_does_not_hold_its_limit_back() {
     let file = PortfolioFile::parse(&Source { path, text }).unwrap();
     let mut listed = listed();
     listed[1].remove(0);
-    let board = Board::new(file, listed, Clock::of_engine());
+    let board = Board::of(file, listed, Clock::of_engine());
     let first = market(0, token(1, "BTC", 8), token(2, "USDC", 6));
-    let mut one = board.member(0).begin(&[first], &[]).unwrap();
+    let mut one = Part::begin(&board, 0, &[first], &[]).unwrap();
     assert_eq!(limits_of(&mut one).tokens[0].elsewhere, Some(0));
 }
 
 /// Reads of the first venue for its one market; the portfolio calls USDC and USD the same.
-pub(in crate::portfolio) fn reader(name: &str) -> (Arc<Board>, Result<[Membership; 2], String>) {
+pub(in crate::portfolio) fn reader(name: &str) -> (Rc<Board>, Result<[Part; 2], String>) {
     let text = FILE.replacen("XBT = \"BTC\"", "XBT = \"BTC\"\nUSD = \"USDC\"", 1);
     let path = PathBuf::from("portfolio.toml");
     let file = PortfolioFile::parse(&Source { path, text }).unwrap();
-    let board = Board::new(file, listed(), Clock::of_engine());
+    let board = Board::of(file, listed(), Clock::of_engine());
     let mut first = market(0, token(1, "BTC", 8), token(2, "USDC", 6));
     first.name = "BTC-USDC".to_owned();
     let mut second = market(4, token(5, "XBT", 10), token(6, "USD", 4));
@@ -411,8 +462,8 @@ pub(in crate::portfolio) fn reader(name: &str) -> (Arc<Board>, Result<[Membershi
         reader: MarketId(0),
         name: name.to_owned(),
     };
-    let one = board.member(0).begin(&[first], &[read]);
-    let two = board.member(1).begin(&[second], &[]).unwrap();
+    let one = Part::begin(&board, 0, &[first], &[read]);
+    let two = Part::begin(&board, 1, &[second], &[]).unwrap();
     (board, one.map(|one| [one, two]))
 }
 
@@ -442,7 +493,7 @@ pub(in crate::portfolio) fn published(bid: u64, age_ms: u64, base: Amount) -> Pu
 }
 
 /// The next event about markets elsewhere.
-fn elsewhere(member: &mut Membership) -> Option<MarketElsewhere> {
+fn elsewhere(member: &mut Part) -> Option<MarketElsewhere> {
     loop {
         match member.due(TradingState::Active)? {
             Event::Elsewhere(mut markets) => return markets.pop(),
@@ -454,11 +505,11 @@ fn elsewhere(member: &mut Membership) -> Option<MarketElsewhere> {
 
 #[test]
 fn a_market_that_is_read_is_given_when_it_changed() {
-    let (_, members) = reader("two:XBT-USD");
+    let (board, members) = reader("two:XBT-USD");
     let [mut one, mut two] = members.unwrap();
     assert_eq!(elsewhere(&mut one), None, "nothing is published");
-    assert_eq!(two.is_read(), [MarketId(4)]);
-    assert!(one.is_read().is_empty());
+    let is_read = |at: usize| board.engine().venues()[at].is_read();
+    assert_eq!((is_read(0), is_read(1)), (vec![], vec![MarketId(4)]));
     two.publish(MarketId(4), published(249_900, 40, 15_000_000_000));
     let given = elsewhere(&mut one).unwrap();
     assert_eq!(given.market.name, "two:XBT-USD");

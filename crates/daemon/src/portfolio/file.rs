@@ -7,12 +7,14 @@ use cambist_config::money::Money;
 use cambist_config::reader::{ConfigError, Place, Problem, Section, Source};
 use cambist_config::version;
 use cambist_core::Amount;
+use cambist_core::portfolio::Reading;
+use cambist_core::portfolio::rules::{
+    self, ListedMarket, MemberRules, PortfolioRules, ReadElsewhere, VenueNames, WholeTokens,
+};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 
-use super::readings::{ListedMarket, Reading};
 use crate::config::market::Market;
-use crate::config::resolve::ReadElsewhere;
 use crate::config::{Daemon, USUAL_PORT};
 use crate::real_path::real;
 use crate::telemetry::portfolio::LimitUse;
@@ -55,24 +57,24 @@ pub struct TokenLimit {
     at: Place,
 }
 
+/// An amount that is not negative, exactly.
+pub(super) fn exact(amount: Decimal) -> WholeTokens {
+    let amount = amount.normalize();
+    WholeTokens {
+        units: amount.mantissa().unsigned_abs(),
+        scale: u8::try_from(amount.scale()).unwrap_or(u8::MAX),
+    }
+}
+
 /// A venue of a portfolio.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VenueFile {
-    /// Its name.
-    pub name: String,
+    /// Its name, and those of its tokens.
+    pub names: VenueNames,
     /// The daemon's file for it.
     pub path: PathBuf,
-    /// Names in the portfolio of tokens that the venue calls otherwise, by the venue's symbols.
-    pub names: BTreeMap<String, String>,
     /// Where the file is named.
     at: Place,
-}
-
-impl VenueFile {
-    /// The name of one of its tokens in the portfolio.
-    pub fn name_of<'a>(&'a self, symbol: &'a str) -> &'a str {
-        self.names.get(symbol).map_or(symbol, String::as_str)
-    }
 }
 
 /// Whether a file is one of several venues. False for one that cannot be read, which its own reader reports.
@@ -96,6 +98,29 @@ impl PortfolioFile {
     pub fn parse(source: &Source) -> Result<Self, ConfigError> {
         let held = source.clone();
         source.read_with(|_, root| read(root, held))
+    }
+
+    /// The limits over venues with these markets.
+    pub(super) fn rules(&self, markets: Vec<Vec<ListedMarket>>) -> PortfolioRules {
+        let tokens = self.tokens.iter().map(|limit| rules::TokenLimit {
+            name: limit.name.clone(),
+            most: exact(limit.most),
+        });
+        let venues = self.venues.iter().zip(markets);
+        PortfolioRules {
+            at_par: self.at_par.clone(),
+            exposure_max: self.exposure_max,
+            loss_day_max: self.loss_day_max,
+            price_age_max_ms: self.price_age_max_ms,
+            whole: WHOLE,
+            tokens: tokens.collect(),
+            venues: venues
+                .map(|(venue, markets)| MemberRules {
+                    names: venue.names.clone(),
+                    markets,
+                })
+                .collect(),
+        }
     }
 
     /// Reads the files of the venues, and checks that they fit beside each other in one process.
@@ -123,20 +148,22 @@ impl PortfolioFile {
         let mut is_traded = false;
         for (venue, daemon) in self.venues.iter().zip(daemons) {
             let markets = &daemon.markets;
-            let quoted = |market: &&Market| venue.name_of(&market.quote) == name;
+            let quoted = |market: &&Market| venue.names.name_of(&market.quote) == name;
             if let Some(market) = markets.iter().find(quoted) {
                 return Some(format!(
                     "portfolio.tokens: {name} is the quote token of {} at venue {}, and holdings of quote tokens are not counted",
-                    market.name.value, venue.name
+                    market.name.value, venue.names.venue
                 ));
             }
             let bases = markets.iter().map(|market| &market.base);
-            let same: BTreeSet<_> = bases.filter(|base| venue.name_of(base) == name).collect();
+            let same: BTreeSet<_> = bases
+                .filter(|base| venue.names.name_of(base) == name)
+                .collect();
             if same.len() > 1 {
                 let same: Vec<_> = same.into_iter().map(String::as_str).collect();
                 return Some(format!(
                     "portfolio.tokens: venue {} calls {} by the one name {name}; a limit counts one token of a venue",
-                    venue.name,
+                    venue.names.venue,
                     same.join(" and ")
                 ));
             }
@@ -150,7 +177,7 @@ impl PortfolioFile {
     /// Markets of other venues that strategies read and that are none. Files that do not state the units of their markets
     /// are checked at the start.
     fn unreadable(&self, daemons: &[Daemon]) -> Vec<Problem> {
-        let listed: Vec<_> = daemons.iter().map(ListedMarket::of).collect();
+        let rules = self.rules(daemons.iter().map(Daemon::listed_markets).collect());
         let mut problems = Vec::new();
         for (index, (venue, daemon)) in self.venues.iter().zip(daemons).enumerate() {
             let Some(Ok(bound)) = daemon.bind_expected() else {
@@ -158,7 +185,7 @@ impl PortfolioFile {
             };
             for read in bound.reads_elsewhere() {
                 let reader = &bound.markets[usize::from(read.reader.0)].name;
-                let found = Reading::of(self, &listed, index, &read, reader);
+                let found = Reading::of(&rules, index, &read, reader);
                 let twice = |reading: Reading| hedged_twice(daemons, &read, &reading);
                 let refused = found.map_or_else(Some, twice);
                 problems.extend(refused.map(|what| Problem { at: venue.at, what }));
@@ -175,22 +202,24 @@ impl PortfolioFile {
             let known: BTreeSet<_> = symbols.map(String::as_str).collect();
             for symbol in venue
                 .names
+                .tokens
                 .keys()
                 .filter(|name| !known.contains(name.as_str()))
             {
                 let what = format!(
                     "venue.tokens names {symbol}, and the markets of venue {} trade {}",
-                    venue.name,
+                    venue.names.venue,
                     known.iter().copied().collect::<Vec<_>>().join(", ")
                 );
                 problems.push(Problem { at: venue.at, what });
             }
             for market in &daemon.markets {
-                let [base, quote] = [&market.base, &market.quote].map(|one| venue.name_of(one));
+                let [base, quote] =
+                    [&market.base, &market.quote].map(|one| venue.names.name_of(one));
                 if base == quote {
                     let what = format!(
                         "venue.tokens of {} calls both tokens of {} by the one name {base}",
-                        venue.name, market.name.value
+                        venue.names.venue, market.name.value
                     );
                     problems.push(Problem { at: venue.at, what });
                 }
@@ -212,7 +241,7 @@ impl PortfolioFile {
         let pairs = self.venues.iter().zip(daemons).flat_map(|(venue, daemon)| {
             let markets = daemon.markets.iter();
             markets.map(move |market| {
-                let names = [&market.base, &market.quote].map(|one| venue.name_of(one));
+                let names = [&market.base, &market.quote].map(|one| venue.names.name_of(one));
                 (venue, market, names)
             })
         });
@@ -229,7 +258,7 @@ impl PortfolioFile {
                 what: format!(
                     "portfolio.{key}: {quote}, the quote token of {} at venue {}, has no price in {}: {effect}. Name it in \
                      portfolio.at_par, or add a market of it",
-                    market.name.value, venue.name, self.currency
+                    market.name.value, venue.names.venue, self.currency
                 ),
             })
             .collect()
@@ -246,7 +275,11 @@ impl PortfolioFile {
             let choices = daemon.markets.iter().flat_map(|market| &market.strategies);
             let venue = &self.venues[index];
             problems.extend(choices.filter_map(|choice| {
-                let what = format!("venue {}: {}", venue.name, choice.exposes(&private)?.what);
+                let what = format!(
+                    "venue {}: {}",
+                    venue.names.venue,
+                    choice.exposes(&private)?.what
+                );
                 Some(Problem { at: venue.at, what })
             }));
         }
@@ -262,12 +295,12 @@ impl PortfolioFile {
             if !daemon.mode.trades() {
                 refuse(format!(
                     "venue {}: its file has mode = \"{}\"; venues of a portfolio trade",
-                    venue.name,
+                    venue.names.venue,
                     daemon.mode.name()
                 ));
             }
             for (other, earlier) in self.venues.iter().zip(daemons).take(index) {
-                let names = format!("venues {} and {}", other.name, venue.name);
+                let names = format!("venues {} and {}", other.names.venue, venue.names.venue);
                 let folders = [earlier, daemon].map(|daemon| real(&daemon.store.dir));
                 if folders[0] == folders[1] {
                     refuse(format!(
@@ -344,7 +377,10 @@ fn read(mut root: Section<'_, '_>, source: Source) -> Option<PortfolioFile> {
     if venues.is_empty() {
         root.missing("venue", "a portfolio needs [[venue]] sections");
     }
-    let named = venues.iter().flatten().map(|venue| venue.name.clone());
+    let named = venues
+        .iter()
+        .flatten()
+        .map(|venue| venue.names.venue.clone());
     let mut seen = BTreeSet::new();
     for name in named.filter(|name| !seen.insert(name.clone())) {
         root.problem(root.at(), format!("two venues are named {name}"));
@@ -445,9 +481,11 @@ fn venue(mut section: Section<'_, '_>, folder: &Path) -> Option<VenueFile> {
     }
     section.finish();
     Some(VenueFile {
-        name: name?.value,
+        names: VenueNames {
+            venue: name?.value,
+            tokens: names,
+        },
         path: folder.join(path?.value),
-        names,
         at,
     })
 }
@@ -500,7 +538,7 @@ config = "/srv/base.toml"
         assert_eq!(kraken.path, Path::new("/etc/cambist/kraken.toml"));
         assert_eq!(base.path, Path::new("/srv/base.toml"));
         assert_eq!(
-            (kraken.name_of("XBT"), kraken.name_of("ETH")),
+            (kraken.names.name_of("XBT"), kraken.names.name_of("ETH")),
             ("BTC", "ETH")
         );
         assert_eq!(file.tokens[0].most, Decimal::new(15, 1));
@@ -587,8 +625,8 @@ config = "/srv/base.toml"
             reader: cambist_core::MarketId(0),
             name: "mainnet:WETH-USDC".to_owned(),
         };
-        let listed: Vec<_> = daemons.iter().map(ListedMarket::of).collect();
-        let reading = Reading::of(&file, &listed, 0, &read, "XBT-USD").unwrap();
+        let rules = file.rules(daemons.iter().map(Daemon::listed_markets).collect());
+        let reading = Reading::of(&rules, 0, &read, "XBT-USD").unwrap();
         assert_eq!(hedged_twice(&daemons, &read, &reading), None);
         daemons[1].markets[0].strategies[0].name.value = "hedge".to_owned();
         let twice = hedged_twice(&daemons, &read, &reading).unwrap();

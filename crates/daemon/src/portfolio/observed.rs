@@ -1,7 +1,6 @@
 //! What accounts hold now against the limits over all venues, without a daemon: for checks of a file at its venues.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use cambist_core::market::value_at;
 use cambist_core::portfolio::Exposure;
@@ -11,7 +10,6 @@ use cambist_host::clock::Clock;
 
 use super::board::Board;
 use super::file::PortfolioFile;
-use super::readings::ListedMarket;
 use crate::config::Daemon;
 use crate::telemetry::portfolio::LimitUse;
 
@@ -85,13 +83,12 @@ pub fn held_of_limits(
         loss_day_max: None,
         ..file.clone()
     };
-    let listed = daemons.iter().map(ListedMarket::of).collect();
-    let board = Board::new(file, listed, Clock::of_engine());
+    let board = Board::new(file, daemons, Clock::of_engine());
     for (index, observed) in observed.iter().enumerate() {
         if let Some(observed) = observed {
-            let member = Arc::clone(&board).member(index);
-            let mut member = member.begin(&observed.markets, &[])?;
-            member.state(Some(observed.exposure()));
+            let mut engine = board.engine_mut();
+            engine.begin(index, &observed.markets, &[])?;
+            engine.state(index, board.clock.now(), Some(observed.exposure()));
         }
     }
     Ok(board.used())

@@ -7,7 +7,7 @@ use cambist_host::clock::Clock;
 use tokio::task::{JoinSet, LocalSet};
 use tracing::Instrument;
 
-use super::{Board, ListedMarket, PortfolioFile};
+use super::{Board, PortfolioFile};
 use crate::config::Daemon;
 use crate::live::daemon::{self, Run};
 
@@ -29,9 +29,12 @@ pub async fn run(
     daemons: Vec<Daemon>,
     until_stdin_closes: bool,
 ) -> Vec<MemberEnd> {
-    let names: Vec<_> = file.venues.iter().map(|venue| venue.name.clone()).collect();
-    let listed = daemons.iter().map(ListedMarket::of).collect();
-    let board = Board::new(file, listed, Clock::of_engine());
+    let names: Vec<_> = file
+        .venues
+        .iter()
+        .map(|venue| venue.names.venue.clone())
+        .collect();
+    let board = Board::new(file, &daemons, Clock::of_engine());
     let local = LocalSet::new();
     let mut running = JoinSet::new();
     for (index, (name, config)) in names.into_iter().zip(daemons).enumerate() {

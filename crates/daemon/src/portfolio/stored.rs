@@ -15,7 +15,7 @@ use cambist_core::portfolio::{Exposure, LostToday};
 use cambist_core::{Amount, MarketId, MarketSpec, TokenId, TokenSpec, VenueTime};
 use cambist_store::{Listing, Recovered, view};
 
-use super::board::{floor, power};
+use super::file::exact;
 use crate::config::market::Market;
 use crate::config::{Daemon, exposure};
 use crate::live::request_folder;
@@ -181,8 +181,9 @@ fn value_at_ceiling(
     base: Amount,
     ceiling: rust_decimal::Decimal,
 ) -> Option<Amount> {
-    let price = floor(ceiling, spec.quote.decimals).checked_add(1)?;
-    mul_div_ceil(base, price, power(spec.base.decimals)?)
+    let one = 10_u128.checked_pow(spec.base.decimals.into())?;
+    let price = exact(ceiling).floor(spec.quote.decimals).checked_add(1)?;
+    mul_div_ceil(base, price, one)
 }
 
 #[cfg(test)]

@@ -120,10 +120,10 @@ fn holding(listing: &Listing, base: i128) -> Books {
 fn what_is_held_and_what_may_still_be_bought_counts() {
     let (daemon, listing) = example();
     let spec = &listing.markets[0];
-    let whole = power(spec.base.decimals).unwrap();
-    let quote = power(spec.quote.decimals).unwrap();
+    let whole = 10_u128.pow(spec.base.decimals.into());
+    let quote = 10_u128.pow(spec.quote.decimals.into());
     let ceiling = exposure::risk(&daemon.markets[0]).price_ceiling;
-    let ceiling = floor(ceiling, spec.quote.decimals);
+    let ceiling = exact(ceiling).floor(spec.quote.decimals);
     let held = |base: i128, open: Vec<OpenIntent>| {
         let books = holding(&listing, base);
         let bounded = most(&daemon, &books, &listing, &recovered(open)).unwrap();

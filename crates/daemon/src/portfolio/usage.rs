@@ -1,10 +1,12 @@
 //! How much of the limits over all venues is used, what is not known, and how far hedges are from their targets.
 
 use cambist_core::elsewhere::{self, OtherHoldings, Published};
+use cambist_core::portfolio::rules::TokenLimit;
+use cambist_core::portfolio::{LOSS, PortfolioEngine};
 use cambist_core::{Amount, MarketId, MarketSpec, Time};
 use cambist_strategies::Promise;
 
-use super::board::{Board, LOSS, Member, Membership, floor};
+use super::board::{Board, Membership};
 use super::file::PortfolioFile;
 use crate::config::{Bound, Daemon};
 use crate::telemetry::portfolio::{HedgeDistance, LimitUse, PortfolioStatus, VenueState};
@@ -46,10 +48,10 @@ impl HedgeOf {
 
 impl Board {
     /// The use of every limit.
-    fn limits_used(&self, members: &[Member], now: Time) -> Vec<LimitUse> {
-        let tokens = self.file.tokens.iter();
+    fn limits_used(&self, engine: &PortfolioEngine, now: Time) -> Vec<LimitUse> {
+        let tokens = engine.rules().tokens.iter();
         let mut limits: Vec<_> = tokens
-            .map(|limit| self.inventory_used(members, &limit.name, limit.most))
+            .map(|limit| self.inventory_used(engine, limit))
             .collect();
         let worth = |[limit, key]: [&'static str; 2], used, most, unknown_at| LimitUse {
             limit,
@@ -61,58 +63,43 @@ impl Board {
             unknown_at,
         };
         if let Some(most) = self.file.exposure_max {
-            let is_unknown = |at| self.exposure_of(members, |of| of == at, now).is_none();
-            let used = self.exposure_of(members, |_| true, now);
+            let is_unknown = |at| engine.exposure_of(|of| of == at, now).is_none();
+            let used = engine.exposure_of(|_| true, now);
             let used = used.and_then(|used| i128::try_from(used).ok());
             limits.push(worth(EXPOSURE, used, most, self.names(is_unknown)));
         }
         if let Some(most) = self.file.loss_day_max {
-            let is_measured = |at: usize| {
-                let member = &members[at];
-                let mut lost = member.lost.iter();
-                member.stated.is_some() && lost.all(|(_, lost)| lost.is_complete)
-            };
-            let is_known = |at| is_measured(at) && !self.has_unpriced_loss(members, at, now);
-            let used = Some(self.lost_today(members, now));
+            let is_measured = |at: usize| engine.venues()[at].is_loss_measured();
+            let is_known = |at| is_measured(at) && !engine.has_unpriced_loss(at, now);
+            let used = Some(engine.lost_today(now));
             let unknown_at = self.names(|at| !is_known(at));
             limits.push(worth(["loss_day", LOSS], used, most, unknown_at));
         }
         limits
     }
 
-    fn inventory_used(
-        &self,
-        members: &[Member],
-        name: &str,
-        most: rust_decimal::Decimal,
-    ) -> LimitUse {
-        let venues = || members.iter().zip(&self.file.venues).enumerate();
-        let bases = venues().flat_map(|(_, (member, venue))| {
-            let bases = member.markets.iter().map(|market| &market.base);
-            bases.filter(move |base| venue.name_of(&base.symbol) == name)
+    fn inventory_used(&self, engine: &PortfolioEngine, of: &TokenLimit) -> LimitUse {
+        let venues = engine.venues().iter().zip(&self.file.venues);
+        let bases = venues.flat_map(|(member, venue)| {
+            let bases = member.markets().iter().map(|market| &market.base);
+            bases.filter(move |base| venue.names.name_of(&base.symbol) == of.name)
         });
         // Units in which the limit and every amount are exact.
         let decimals = bases.map(|base| base.decimals).max().unwrap_or(0);
-        let scale = u8::try_from(most.normalize().scale()).unwrap_or(u8::MAX);
-        let decimals = decimals.max(scale);
-        let held = |at: usize| {
-            let venue = &self.file.venues[at];
-            members[at].holds(venue, name, decimals)
-        };
-        let counts: Vec<usize> = venues()
-            .filter(|(at, _)| self.trades_base(*at, name))
-            .map(|(at, _)| at)
-            .collect();
+        let decimals = decimals.max(of.most.scale);
+        let held = |at: usize| engine.holds(at, &of.name, decimals);
+        let counts = (0..engine.venues().len()).filter(|at| engine.trades_base(*at, &of.name));
+        let counts: Vec<usize> = counts.collect();
         let mut each = counts.iter();
         let used = each.try_fold(0, |sum: Amount, at| sum.checked_add(held(*at)?));
         let [limit, key] = INVENTORY;
         LimitUse {
             limit,
             key,
-            token: name.to_owned(),
+            token: of.name.clone(),
             decimals,
             used: used.and_then(|used| i128::try_from(used).ok()),
-            most: floor(most, decimals),
+            most: of.most.floor(decimals),
             unknown_at: self.names(|at| counts.contains(&at) && held(at).is_none()),
         }
     }
@@ -121,13 +108,12 @@ impl Board {
     fn names(&self, is_meant: impl Fn(usize) -> bool) -> Vec<String> {
         let venues = self.file.venues.iter().enumerate();
         let venues = venues.filter(|(at, _)| is_meant(*at));
-        venues.map(|(_, venue)| venue.name.clone()).collect()
+        venues.map(|(_, venue)| venue.names.venue.clone()).collect()
     }
 
     /// The use of every limit, from what is stated now.
     pub fn used(&self) -> Vec<LimitUse> {
-        let now = self.clock.now();
-        self.limits_used(&self.members(), now)
+        self.limits_used(&self.engine(), self.clock.now())
     }
 }
 
@@ -152,21 +138,23 @@ impl PortfolioFile {
         };
         let mut prices: Vec<TokenPrice> = Vec::new();
         for (venue, market) in markets() {
-            let token = venue.name_of(&market.quote);
-            let is_known =
-                |of: &TokenPrice| (of.venue.as_str(), of.token.as_str()) == (&venue.name, token);
+            let token = venue.names.name_of(&market.quote);
+            let is_known = |of: &TokenPrice| {
+                (of.venue.as_str(), of.token.as_str()) == (&venue.names.venue, token)
+            };
             if prices.iter().any(is_known) {
                 continue;
             }
             let is_at_par = self.at_par.contains(token);
             let priced = markets().filter(|(there, of)| {
                 !is_at_par
-                    && there.name_of(&of.base) == token
-                    && self.at_par.contains(there.name_of(&of.quote))
+                    && there.names.name_of(&of.base) == token
+                    && self.at_par.contains(there.names.name_of(&of.quote))
             });
-            let priced = priced.map(|(there, of)| elsewhere::join(&there.name, &of.name.value));
+            let priced =
+                priced.map(|(there, of)| elsewhere::join(&there.names.venue, &of.name.value));
             prices.push(TokenPrice {
-                venue: venue.name.clone(),
+                venue: venue.names.venue.clone(),
                 token: token.to_owned(),
                 markets: priced.collect(),
             });
@@ -187,25 +175,25 @@ impl Membership {
     pub fn status(&self, published: impl Fn(MarketId) -> Option<Published>) -> PortfolioStatus {
         let board = &self.board;
         let now = board.clock.now();
-        let members = board.members();
-        let venues = members.iter().zip(&board.file.venues);
+        let engine = board.engine();
+        let venues = engine.venues().iter().zip(&board.file.venues);
         let venues = venues
             .zip(&board.notifiers)
             .map(|((member, venue), notifier)| VenueState {
-                venue: venue.name.clone(),
+                venue: venue.names.venue.clone(),
                 line: notifier.line(),
-                is_known: member.stated.is_some(),
-                stored_s: member.stored_s,
+                is_known: member.is_known(),
+                stored_s: member.stored_s(),
             });
         let venues = venues.collect();
         let hedges = self.hedges.iter().map(|hedge| {
             let own = published(hedge.market.id).and_then(|published| published.holdings);
-            self.distance(&members, hedge, own)
+            self.distance(&engine, hedge, own)
         });
         PortfolioStatus {
             venue: self.name().to_owned(),
-            names: board.file.venues[self.index].names.clone(),
-            limits: board.limits_used(&members, now),
+            names: board.file.venues[self.index].names.tokens.clone(),
+            limits: board.limits_used(&engine, now),
             venues,
             hedges: hedges.collect(),
         }
@@ -213,14 +201,14 @@ impl Membership {
 
     fn distance(
         &self,
-        members: &[Member],
+        engine: &PortfolioEngine,
         hedge: &HedgeOf,
         own: Option<OtherHoldings>,
     ) -> HedgeDistance {
         let all_of = |held: OtherHoldings| held.base.checked_add(held.pooled_base?);
         let elsewhere = hedge.others.iter().map(|name| {
             let (venue, _) = elsewhere::split(name).unwrap_or((name, ""));
-            let holdings = self.translated(members, hedge.market.id, name);
+            let holdings = engine.held_elsewhere(self.index, hedge.market.id, name);
             (venue, holdings.and_then(all_of))
         });
         let own = (self.name(), own.and_then(all_of));
@@ -238,29 +226,6 @@ impl Membership {
             venues: each.iter().map(|(venue, _)| (*venue).to_owned()).collect(),
             unknown_at: unknown.map(|(venue, _)| (*venue).to_owned()).collect(),
         }
-    }
-
-    /// What is held at another venue, as the strategies of a market here read it.
-    fn translated(
-        &self,
-        members: &[Member],
-        reader: MarketId,
-        name: &str,
-    ) -> Option<OtherHoldings> {
-        let file = &self.board.file;
-        let mut readings = self.readings.iter();
-        let reading = readings.find(|reading| {
-            let venue = &file.venues[reading.venue].name;
-            reading.reader == reader && elsewhere::join(venue, &reading.market) == name
-        })?;
-        let there = &members[reading.venue];
-        let mut markets = there.markets.iter();
-        let market = markets.find(|market| market.name == reading.market)?;
-        let entry = there.published.get(&market.id)?;
-        let venues = [reading.venue, self.index].map(|at| &file.venues[at]);
-        let markets = [&there.markets, &members[self.index].markets];
-        let units = reading.units(venues, markets.map(Vec::as_slice))?;
-        units.translated(&entry.published, 0).holdings
     }
 }
 

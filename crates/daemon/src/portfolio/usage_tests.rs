@@ -59,7 +59,7 @@ fn what_is_shown_is_what_is_compared() {
 fn a_hedge_is_as_far_from_its_target_as_all_holdings_are() {
     let (_, members) = reader("two:XBT-USD");
     let [one, mut two] = members.unwrap();
-    let market = one.board.members()[0].markets[0].clone();
+    let market = one.market();
     let hedge = HedgeOf {
         market,
         target: 300_000_000,

@@ -7,8 +7,9 @@ use cambist_core::books::Booking;
 use cambist_core::driver::{self, Assembly, Clock, Observer, Store, Venue};
 use cambist_core::event::{BatchId, Event, Restrictions, TradingState};
 use cambist_core::notification::{End, Notification};
+use cambist_core::portfolio::VenueEngine;
 use cambist_core::request::{Endpoint, Query, RequestId};
-use cambist_core::{ClientOrderId, Engine, Intent, StrategyId, Time};
+use cambist_core::{ClientOrderId, Intent, StrategyId, Time};
 
 use crate::faults::disk::Write;
 
@@ -36,6 +37,7 @@ impl World {
         };
         let wake = daemon
             .engine
+            .get()
             .next_wakeup()
             .map(|shown| daemon.clock.when(shown).max(self.now));
         if daemon.wake == wake && wake.is_some_and(|at| at > self.now) {
@@ -223,7 +225,9 @@ impl Observer for World {
 }
 
 impl Assembly for World {
-    fn engine(&mut self) -> Option<&mut Engine> {
+    type Engine = VenueEngine;
+
+    fn engine(&mut self) -> Option<&mut VenueEngine> {
         self.daemon.as_mut().map(|daemon| &mut daemon.engine)
     }
 

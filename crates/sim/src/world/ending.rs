@@ -68,7 +68,7 @@ impl World {
         let first = self.disk.unresolved(below)?;
         let daemon = self.daemon.as_ref();
         let ends = self.config.rules.lifetime.resting != Resting::UntilCancelled;
-        let Some(watched) = daemon.and_then(|daemon| daemon.engine.watch(self.shown)) else {
+        let Some(watched) = daemon.and_then(|daemon| daemon.engine.get().watch(self.shown)) else {
             return Some(first);
         };
         let orders = watched.markets.iter().flat_map(|market| &market.orders);

@@ -48,7 +48,7 @@ impl World {
             return;
         };
         if let Some(mut replica) = daemon.replica.take() {
-            match replica.compare(shown, event, (&daemon.engine, actions)) {
+            match replica.compare(shown, event, (&daemon.engine.get(), actions)) {
                 Some(detail) => self.checks.fail(Invariant::Snapshot, detail),
                 None if replica.left > 0 => daemon.replica = Some(replica),
                 None => {}
@@ -56,7 +56,7 @@ impl World {
         } else if self.checks.steps().is_multiple_of(EVERY) {
             let engine = strategies(&self.config, &self.specs)
                 .ok()
-                .zip(carried(&daemon.engine.save()))
+                .zip(carried(&daemon.engine.get().save()))
                 .and_then(|(strategies, saved)| Engine::restore(strategies, saved).ok());
             match engine {
                 Some(engine) => {

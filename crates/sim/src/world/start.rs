@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cambist_core::event::{Event, Start};
 use cambist_core::market::{MarketError, MarketSpec};
+use cambist_core::portfolio::VenueEngine;
 use cambist_core::strategy::Strategy;
 use cambist_core::venue::SlotRule;
 use cambist_core::{Engine, MarketId, StrategyId, Time, TokenId};
@@ -45,7 +46,7 @@ impl World {
         let start = Event::Start(Box::new(start));
         let durable = self.disk.durable();
         self.daemon = Some(Daemon {
-            engine: Engine::new(engine),
+            engine: VenueEngine::alone(Engine::new(engine)),
             incarnation: self.starts,
             waiting: BTreeMap::new(),
             sealed: durable

@@ -1,80 +1,65 @@
 //! Markets that strategies of one venue read of another.
 
-use cambist_core::elsewhere::{self, Published, Units};
-use cambist_core::{MarketId, MarketSpec, Time, TokenSpec};
+use crate::elsewhere::{self, Published, Units};
+use crate::market::{MarketId, MarketSpec};
+use crate::time::Time;
+use crate::token::TokenSpec;
 
-use super::file::{PortfolioFile, VenueFile};
-use crate::config::Daemon;
-use crate::config::resolve::ReadElsewhere;
+use super::rules::{ListedMarket, PortfolioRules, ReadElsewhere, VenueNames};
 
 /// A depth that is younger by more than this is given to its readers even if its levels are the same.
 const AGE_STEP_MS: u64 = 100;
 
-/// A market in the file of a venue.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListedMarket {
-    pub(super) name: String,
-    /// Symbols of base and quote as the venue writes them.
-    pub(super) tokens: [String; 2],
-}
-
-impl ListedMarket {
-    /// The markets of a file.
-    pub fn of(daemon: &Daemon) -> Vec<Self> {
-        let markets = daemon.markets.iter();
-        markets
-            .map(|market| Self {
-                name: market.name.value.clone(),
-                tokens: [market.base.clone(), market.quote.clone()],
-            })
-            .collect()
-    }
-}
-
 /// A market of another venue that strategies of one read.
-#[derive(Clone, Debug)]
-pub(super) struct Reading {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
     /// The market of those strategies.
-    pub(super) reader: MarketId,
+    pub reader: MarketId,
     /// The other venue, by its place.
-    pub(super) venue: usize,
+    pub venue: usize,
     /// Its market there.
-    pub(super) market: String,
+    pub market: String,
 }
 
 impl Reading {
-    /// A market that the venue at `index` reads for its market `reader`. The error is a sentence.
-    pub(super) fn of(
-        file: &PortfolioFile,
-        listed: &[Vec<ListedMarket>],
+    /// A market that the venue at `index` reads for its market `reader`.
+    ///
+    /// # Errors
+    /// A sentence, if it is no market of another venue, or trades other tokens.
+    pub fn of(
+        rules: &PortfolioRules,
         index: usize,
         read: &ReadElsewhere,
         reader: &str,
     ) -> Result<Self, String> {
+        let venues = &rules.venues;
         let refused = |what: String| {
             format!(
                 "{} at venue {} reads the market {:?}: {what}",
-                read.strategy, file.venues[index].name, read.name
+                read.strategy, venues[index].names.venue, read.name
             )
         };
         let (venue, market) = elsewhere::split(&read.name).unwrap_or(("", &read.name));
-        let place = file.venues.iter().position(|known| known.name == venue);
+        let place = venues.iter().position(|known| known.names.venue == venue);
         let place = place.filter(|place| *place != index).ok_or_else(|| {
-            let others = file.venues.iter().enumerate();
+            let others = venues.iter().enumerate();
             let others = others.filter(|(at, _)| *at != index);
-            let others: Vec<_> = others.map(|(_, venue)| venue.name.as_str()).collect();
+            let others: Vec<_> = others
+                .map(|(_, venue)| venue.names.venue.as_str())
+                .collect();
             refused(format!("the other venues are {}", others.join(", ")))
         })?;
-        let find = |at: usize, name: &str| listed[at].iter().find(|market| market.name == name);
+        let find = |at: usize, name: &str| {
+            let mut markets = venues[at].markets.iter();
+            markets.find(|market| market.name == name)
+        };
         let there = find(place, market).ok_or_else(|| {
-            let markets: Vec<_> = listed[place]
-                .iter()
-                .map(|market| market.name.as_str())
-                .collect();
+            let markets = venues[place].markets.iter();
+            let markets: Vec<_> = markets.map(|market| market.name.as_str()).collect();
             refused(format!("the markets of {venue} are {}", markets.join(", ")))
         })?;
         let names = |at: usize, market: &ListedMarket| {
-            let name = |symbol: &String| file.venues[at].name_of(symbol).to_owned();
+            let name = |symbol: &String| venues[at].names.name_of(symbol).to_owned();
             market.tokens.each_ref().map(name)
         };
         let [base, quote] = names(place, there);
@@ -98,7 +83,7 @@ impl Reading {
     /// both have begun, and if amounts cannot be expressed.
     pub(super) fn units(
         &self,
-        venues: [&VenueFile; 2],
+        venues: [&VenueNames; 2],
         markets: [&[MarketSpec]; 2],
     ) -> Option<Units> {
         let [from, to] = venues;
@@ -114,7 +99,7 @@ impl Reading {
         } else {
             [&reader.quote, &reader.base]
         };
-        let name = elsewhere::join(&from.name, &self.market);
+        let name = elsewhere::join(&from.venue, &self.market);
         Units::new(name, market, self.reader, tokens)
     }
 }

@@ -1,9 +1,16 @@
-//! Limits over several venues. Each venue has an engine of its own; what the others may hold is an input of each, and
-//! what this one may hold is an output.
+//! Several venues in one engine value ([`PortfolioEngine`]), and limits over all of them. Each venue has an engine of its
+//! own; what the others may hold is an input of each, and what this one may hold is an output.
 //!
 //! Amounts of tokens are base units of this venue, amounts of the reporting currency units of that. Everything is
 //! counted at its worst: what may be bought counts as bought. What is not known is `None`, and nothing that would add to
 //! it passes the gate.
+
+mod engine;
+mod member;
+mod readings;
+pub mod rules;
+mod sums;
+mod venue_engine;
 
 use std::collections::BTreeMap;
 
@@ -12,6 +19,11 @@ use serde::{Deserialize, Serialize};
 use crate::market::MarketId;
 use crate::math::mul_div_ceil;
 use crate::token::{Amount, TokenId};
+
+pub use engine::{LOSS, PortfolioEngine};
+pub use member::Member;
+pub use readings::Reading;
+pub use venue_engine::VenueEngine;
 
 /// Limits over all venues, with what counts beside this one. Each replaces the last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
