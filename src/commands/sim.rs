@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use cambist_sim::{Aggregate, Family, Invariant, SeedRun, SimulatedVenue, WorldError, shrink};
+use cambist_sim::{Aggregate, Family, Invariant, SeedRun, SimulatedVenue, shrink};
 use clap::Args;
 use serde_json::json;
 
@@ -90,6 +90,8 @@ pub enum VenueArg {
     Kraken,
     /// A model of an EVM chain with a Uniswap pool, V2 or V3, behind the adapter's own account
     EvmPools,
+    /// Two of these at once, with limits over both
+    Portfolio,
 }
 
 impl VenueArg {
@@ -100,6 +102,8 @@ impl VenueArg {
             Self::Kraken => QUOTED_MIN_PERCENT_COUNTED,
             // Nothing rests at a pool.
             Self::EvmPools => 0,
+            // Limits over both venues are in force all the time, and near what is held.
+            Self::Portfolio => 0,
         }
     }
 }
@@ -111,6 +115,7 @@ impl From<VenueArg> for SimulatedVenue {
             VenueArg::Sequenced => Self::Sequenced,
             VenueArg::Kraken => Self::Kraken,
             VenueArg::EvmPools => Self::EvmPools,
+            VenueArg::Portfolio => Self::Portfolio,
         }
     }
 }
@@ -469,12 +474,7 @@ fn smallest(trial: &SeedRun) -> anyhow::Result<()> {
         worker_pool::run(smaller).is_ok_and(|ran| ran.check() == Some(&check))
     });
     let last = trace::Last::default();
-    let ran = worker_pool::guarded(|| {
-        let mut world = small.world()?;
-        world.watch_until_violation(last.tap(TAIL));
-        let proven = world.play();
-        Ok::<_, WorldError>(world.outcome(proven))
-    })?;
+    let ran = worker_pool::guarded(|| small.run_watched(&last.watch(TAIL)))?;
     for line in last.lines() {
         eprintln!("  {line}");
     }
@@ -485,17 +485,13 @@ fn smallest(trial: &SeedRun) -> anyhow::Result<()> {
 
 /// One world with a trace.
 fn traced(args: &SimArgs, json: bool) -> anyhow::Result<Exit> {
-    let mut world = args.trial(args.seed).world()?;
     let out: Box<dyn Write> = if json {
         Box::new(BufWriter::new(std::io::stderr()))
     } else {
         Box::new(BufWriter::new(std::io::stdout()))
     };
-    world.watch(trace::every(out));
-    let proven = world.play();
-    let outcome = world.outcome(proven);
     // The trace is written before the result.
-    drop(world);
+    let outcome = args.trial(args.seed).run_watched(&trace::every(out))?;
     for violation in &outcome.violations {
         eprintln!("{violation}");
     }

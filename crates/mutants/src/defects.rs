@@ -6,7 +6,7 @@
 //!   gate runs;
 //! - `found CHECK… [in worlds with falls]` after a declaration: the names of violations that must find it, or `any`,
 //!   and if stated only in worlds whose price falls while everything is filled, `in worlds of the sequenced venue`,
-//!   `in worlds of kraken`, or `in worlds of a chain`;
+//!   `in worlds of kraken`, `in worlds of a chain`, or `in worlds of a portfolio`;
 //! - `edit FILE` begins an edit of a source: the lines that follow stand in it exactly once, those that begin with a
 //!   space stay, those with `-` go, those with `+` come (indentation does not count);
 //! - `add FILE` adds the file of that name below `defects/added`.
@@ -51,14 +51,17 @@ pub enum Worlds {
     Kraken,
     /// Those of a chain.
     EvmPools,
+    /// Those of two venues at once.
+    Portfolio,
 }
 
 /// How a declaration names worlds other than all.
-const IN_WORLDS: [(&str, Worlds); 4] = [
+const IN_WORLDS: [(&str, Worlds); 5] = [
     (" in worlds with falls", Worlds::Falls),
     (" in worlds of the sequenced venue", Worlds::Sequenced),
     (" in worlds of kraken", Worlds::Kraken),
     (" in worlds of a chain", Worlds::EvmPools),
+    (" in worlds of a portfolio", Worlds::Portfolio),
 ];
 
 /// All defects and their edits.

@@ -81,6 +81,7 @@ pub fn run(args: &DefectArgs) -> anyhow::Result<bool> {
         (Worlds::Sequenced, "sequenced"),
         (Worlds::Kraken, "kraken"),
         (Worlds::EvmPools, "evm-pools"),
+        (Worlds::Portfolio, "portfolio"),
     ] {
         if wanted.iter().any(|(_, defect)| defect.worlds == worlds) {
             writeln!(input, "0 20@{SHORT_MS} any {kind}")?;
@@ -154,6 +155,7 @@ fn search(number: u32, defect: &Defect) -> String {
         Worlds::Sequenced => "sequenced",
         Worlds::Kraken => "kraken",
         Worlds::EvmPools => "evm-pools",
+        Worlds::Portfolio => "portfolio",
     };
     format!("{number} {lengths} {checks} {kind}")
 }
@@ -195,6 +197,7 @@ fn report(
                     Worlds::Sequenced => " --venue sequenced",
                     Worlds::Kraken => " --venue kraken",
                     Worlds::EvmPools => " --venue evm-pools",
+                    Worlds::Portfolio => " --venue portfolio",
                     Worlds::All | Worlds::Falls => "",
                 };
                 let again = format!(

@@ -18,6 +18,7 @@ pub(crate) mod invariants;
 mod kept;
 pub mod kraken;
 mod oracle;
+mod portfolio;
 pub(crate) mod profiles;
 mod queue;
 mod remote;
@@ -31,7 +32,7 @@ mod world;
 
 pub use crate::campaign::aggregate::Aggregate;
 pub use crate::campaign::outcome::{Counts, Outcome, run};
-pub use crate::campaign::seed_run::{SeedRun, SimulatedVenue};
+pub use crate::campaign::seed_run::{SeedRun, SimulatedVenue, Watch};
 pub use crate::campaign::shrink::shrink;
 pub use crate::faults::disk::{Disk, Durable, Intent};
 pub use crate::faults::family::{Family, NoFamily};
@@ -49,6 +50,7 @@ pub use config::{
     WorldConfig, WorldError,
 };
 pub use exchange::{Exchange, OWN_ACCOUNT};
+pub use portfolio::PortfolioWorld;
 pub use remote::Remote;
 pub use sealer::{OWN_KEY, Sealer};
 pub use trace::TraceHash;

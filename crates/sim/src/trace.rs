@@ -12,6 +12,14 @@ use sha2::{Digest, Sha256};
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct TraceHash(pub [u8; 32]);
 
+impl TraceHash {
+    /// The hash of two runs, in this order.
+    pub(crate) fn with(self, other: Self) -> Self {
+        let both = Sha256::new().chain_update(self.0).chain_update(other.0);
+        Self(both.finalize().into())
+    }
+}
+
 impl fmt::Display for TraceHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))

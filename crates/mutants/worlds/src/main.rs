@@ -2,8 +2,8 @@
 //!
 //! Reads searches from standard input, one a line: `NUMBER SEEDS@MILLISECONDS,… CHECKS KIND`. CHECKS are the names of
 //! violations that count, joined by commas, or `any`; KIND is `all`, `falls` for worlds whose price falls while
-//! everything is filled, `sequenced` for worlds of the second venue, `kraken` for those of Kraken's interface, or
-//! `evm-pools` for those of a chain. Writes one line for each search that ends:
+//! everything is filled, `sequenced` for worlds of the second venue, `kraken` for those of Kraken's interface,
+//! `evm-pools` for those of a chain, or `portfolio` for those of two venues at once. Writes one line for each search that ends:
 //! `NUMBER found SEED MILLISECONDS TRIED CHECK` or `NUMBER missed TRIED`. A world that panics has found the edit, by the check `panic`.
 
 use std::collections::VecDeque;
@@ -33,6 +33,7 @@ enum Kind {
     Sequenced,
     Kraken,
     EvmPools,
+    Portfolio,
 }
 
 impl Search {
@@ -57,6 +58,7 @@ impl Search {
                 "sequenced" => Kind::Sequenced,
                 "kraken" => Kind::Kraken,
                 "evm-pools" => Kind::EvmPools,
+                "portfolio" => Kind::Portfolio,
                 _ => return None,
             },
         })
@@ -74,6 +76,7 @@ impl Search {
                     Kind::Sequenced => SimulatedVenue::Sequenced,
                     Kind::Kraken => SimulatedVenue::Kraken,
                     Kind::EvmPools => SimulatedVenue::EvmPools,
+                    Kind::Portfolio => SimulatedVenue::Portfolio,
                 };
                 if self.kind == Kind::Falls && run.config().falls.mean_ms == 0 {
                     continue;

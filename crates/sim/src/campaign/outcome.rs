@@ -79,6 +79,23 @@ pub struct Outcome {
     pub summary: Summary,
 }
 
+impl Outcome {
+    /// Adds a second world of the same run. The summary stays that of the first.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.simulated_ms = self.simulated_ms.max(other.simulated_ms);
+        self.steps += other.steps;
+        self.orders += other.orders;
+        self.fills += other.fills;
+        self.counts.add(other.counts);
+        self.quoted_ratio = self.counts.quoted_ratio();
+        self.losses.add(other.losses);
+        self.proven &= other.proven;
+        self.violations.extend(other.violations);
+        self.violations_dropped += other.violations_dropped;
+        self.trace_hash = self.trace_hash.with(other.trace_hash);
+    }
+}
+
 /// Makes a market with faults for the configured time, ends all faults, waits until quotes rest again, and drains.
 pub fn run(config: WorldConfig) -> Result<Outcome, WorldError> {
     let mut world = World::new(config)?;
@@ -87,6 +104,26 @@ pub fn run(config: WorldConfig) -> Result<Outcome, WorldError> {
 }
 
 impl Counts {
+    /// Adds those of another world.
+    fn add(&mut self, other: Self) {
+        self.orders += other.orders;
+        self.swaps += other.swaps;
+        self.swapped += other.swapped;
+        self.resent += other.resent;
+        self.taken += other.taken;
+        self.fills += other.fills;
+        self.traded += other.traded;
+        self.requests += other.requests;
+        self.rate_counted += other.rate_counted;
+        self.rate_refused += other.rate_refused;
+        self.idle_wakeups += other.idle_wakeups;
+        self.unknown += other.unknown;
+        self.faults += other.faults;
+        self.crashes += other.crashes;
+        self.samples += other.samples;
+        self.samples_both += other.samples_both;
+    }
+
     /// Counts a notification.
     pub(crate) fn observe(&mut self, notification: &Notification) {
         self.orders += u64::from(matches!(

@@ -9,8 +9,11 @@ use serde::{Deserialize, Serialize};
 use crate::campaign::outcome::Outcome;
 use crate::config::{WorldConfig, WorldError};
 use crate::faults::family::Family;
-use crate::world::World;
+use crate::portfolio::{PortfolioWorld, VENUES};
+use crate::world::{Tap, World};
 
+/// Makes the seed of the second venue of a portfolio.
+const SECOND_SEED: u64 = 0x7365_636f_6e64;
 /// Milliseconds of an hour.
 const HOUR_MS: u64 = 3_600_000;
 
@@ -28,6 +31,8 @@ pub enum SimulatedVenue {
     Kraken,
     /// A model of an EVM chain with a Uniswap pool, V2 or V3 ([`chain`](crate::chain)).
     EvmPools,
+    /// Two of these at once, the exchange and Kraken's interface or the chain ([`portfolio`](crate::portfolio)).
+    Portfolio,
 }
 
 impl fmt::Display for SimulatedVenue {
@@ -37,6 +42,7 @@ impl fmt::Display for SimulatedVenue {
             Self::Sequenced => "sequenced",
             Self::Kraken => "kraken",
             Self::EvmPools => "evm-pools",
+            Self::Portfolio => "portfolio",
         })
     }
 }
@@ -69,12 +75,16 @@ impl SeedRun {
         }
     }
 
-    /// Its configuration.
+    /// Its configuration; of several venues, that of the first.
     pub fn config(&self) -> WorldConfig {
-        let mut config = WorldConfig::drawn(self.seed);
+        self.drawn(self.seed, self.venue)
+    }
+
+    fn drawn(&self, seed: u64, venue: SimulatedVenue) -> WorldConfig {
+        let mut config = WorldConfig::drawn(seed);
         config.duration_ms = self.duration_ms;
-        config = match self.venue {
-            SimulatedVenue::Exchange => config,
+        config = match venue {
+            SimulatedVenue::Exchange | SimulatedVenue::Portfolio => config,
             SimulatedVenue::Sequenced => config.sequenced(),
             SimulatedVenue::Kraken => config.kraken(),
             SimulatedVenue::EvmPools => config.evm_pools(),
@@ -90,14 +100,61 @@ impl SeedRun {
 
     /// Runs it to the end.
     pub fn run(&self) -> Result<Outcome, WorldError> {
+        self.play(None)
+    }
+
+    /// The same, observed.
+    pub fn run_watched(&self, watch: &Watch) -> Result<Outcome, WorldError> {
+        self.play(Some(watch))
+    }
+
+    fn play(&self, watch: Option<&Watch>) -> Result<Outcome, WorldError> {
+        if self.venue == SimulatedVenue::Portfolio {
+            let mut both = PortfolioWorld::new(self.seed, self.configs())?;
+            for (world, name) in both.worlds().iter_mut().zip(VENUES) {
+                watch.inspect(|watch| watch.begin(world, name));
+            }
+            return Ok(both.play());
+        }
         let mut world = self.world()?;
+        watch.inspect(|watch| watch.begin(&mut world, ""));
         let proven = world.play();
         Ok(world.outcome(proven))
     }
 
-    /// Its world before the first event.
+    /// Its world before the first event; of several venues, that of the first alone.
     pub fn world(&self) -> Result<World, WorldError> {
         World::new(self.config())
+    }
+
+    /// The worlds of a portfolio: the exchange, and another venue with a seed of its own.
+    fn configs(&self) -> [WorldConfig; 2] {
+        let other = match self.seed % 3 {
+            0 => SimulatedVenue::EvmPools,
+            1 => SimulatedVenue::Exchange,
+            _ => SimulatedVenue::Kraken,
+        };
+        let second = self.seed ^ SECOND_SEED;
+        [self.config(), self.drawn(second, other)]
+    }
+}
+
+/// Observes every step of the engines.
+pub struct Watch {
+    /// What observes the steps of a venue, by its name in a portfolio.
+    pub tap: Box<dyn Fn(&'static str) -> Tap>,
+    /// Only up to the first violation at that venue.
+    pub until_violation: bool,
+}
+
+impl Watch {
+    fn begin(&self, world: &mut World, name: &'static str) {
+        let tap = (self.tap)(name);
+        if self.until_violation {
+            world.watch_until_violation(tap);
+        } else {
+            world.watch(tap);
+        }
     }
 }
 

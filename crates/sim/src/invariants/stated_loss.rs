@@ -35,6 +35,15 @@ pub struct Losses {
     pub kept_ratio_ppm: u64,
 }
 
+impl Losses {
+    /// Adds those of another world.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.spans += other.spans;
+        self.ratio_ppm = self.ratio_ppm.max(other.ratio_ppm);
+        self.kept_ratio_ppm = self.kept_ratio_ppm.max(other.kept_ratio_ppm);
+    }
+}
+
 /// One market at the start of a span, and the flows since.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spot {

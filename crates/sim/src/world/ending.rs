@@ -3,25 +3,47 @@
 use std::collections::BTreeSet;
 
 use crate::invariants::table::Invariant;
-use cambist_core::ClientOrderId;
 use cambist_core::event::Command;
 use cambist_core::inspection::OrderState;
 use cambist_core::venue::Resting;
+use cambist_core::{ClientOrderId, Time};
 
 use super::World;
 
 /// Time for polls, scans and proofs after a fault, in addition to the fence.
 const RECOVERY_MS: u64 = 30_000;
 
+/// The state of a world when its faults end.
+pub(crate) struct Recovery {
+    /// The most time that a recovery takes,
+    bound_ms: u64,
+    /// and until when that is.
+    pub(crate) limit: Time,
+    taken: u64,
+    made: u64,
+    compared: u64,
+}
+
 impl World {
     /// Waits, once faults have ended, until an own order rests that was created after them. By then every unknown order
     /// has had time to expire, so that taking longer is a violation.
     pub fn recover(&mut self) {
+        let recovery = self.begin_recovery();
+        while !self.is_recovered(&recovery)
+            && self.queue.next_at().is_some_and(|at| at <= recovery.limit)
+        {
+            self.step();
+        }
+        self.check_recovered(&recovery);
+    }
+
+    /// What [`World::recover`] waits for, from now on.
+    pub(crate) fn begin_recovery(&self) -> Recovery {
         let engine = &self.config.engine;
         let under_way = 3 * self.longest_ms() + 2 * engine.request_timeout_ms;
         let alive_at = self.active_faults.held_until.max(self.dead_until);
         let held = alive_at.ms_since(self.now);
-        let bound = under_way
+        let bound_ms = under_way
             + held
             + engine.risk.pause_ms
             + self.reloads.recovery_ms()
@@ -29,34 +51,41 @@ impl World {
             + engine.ttl_ms
             + engine.grace_ms
             + RECOVERY_MS;
-        let limit = self.now.plus_ms(bound);
-        let taken = self.ground_truth.count();
-        let made = self.disk.durable().next_number;
-        let compared = self.compared();
-        let is_done = |world: &Self| {
-            let acts = match world.chain {
-                // Nothing rests at a pool.
-                Some(_) => world.compared() > compared,
-                None => world.ground_truth.count() > taken,
-            };
-            acts && world.without_end(made).is_none()
-        };
-        while !is_done(self) && self.queue.next_at().is_some_and(|at| at <= limit) {
-            self.step();
+        Recovery {
+            bound_ms,
+            limit: self.now.plus_ms(bound_ms),
+            taken: self.ground_truth.count(),
+            made: self.disk.durable().next_number,
+            compared: self.compared(),
         }
-        if self.chain.is_some() && self.compared() == compared {
+    }
+
+    /// Whether it has recovered.
+    pub(crate) fn is_recovered(&self, from: &Recovery) -> bool {
+        let acts = match self.chain {
+            // Nothing rests at a pool.
+            Some(_) => self.compared() > from.compared,
+            None => self.ground_truth.count() > from.taken,
+        };
+        acts && self.without_end(from.made).is_none()
+    }
+
+    /// Checks that it has recovered, when the time for it is over.
+    pub(crate) fn check_recovered(&mut self, from: &Recovery) {
+        let bound = from.bound_ms;
+        if self.chain.is_some() && self.compared() == from.compared {
             let detail = format!("no comparison for {bound} ms after the last fault");
             self.checks.fail(Invariant::NotCompared, detail);
         }
         let must_quote = self.config.open_leg_max.is_none()
             && self.chain.is_none()
             && !self.account_forbids_every_target();
-        if self.ground_truth.count() == taken && must_quote {
+        if self.ground_truth.count() == from.taken && must_quote {
             let detail = format!("no order for {bound} ms after the last fault");
             self.checks.fail(Invariant::NotQuoting, detail);
         }
         self.check_account_goes_on();
-        if let Some(id) = self.without_end(made) {
+        if let Some(id) = self.without_end(from.made) {
             let detail = format!("{id} has no end {bound} ms after the last fault");
             self.checks.fail(Invariant::Unresolved, detail);
         }

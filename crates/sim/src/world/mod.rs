@@ -55,6 +55,7 @@ use crate::invariants::sending::SendingRules;
 use crate::invariants::stated_loss::Meter;
 use crate::invariants::table::Invariant;
 use crate::invariants::unquoted::Unquoted;
+use crate::portfolio::Part;
 use crate::queue::Queue;
 use crate::remote::{Connection, Remote};
 use crate::sealer::Sealer;
@@ -127,6 +128,8 @@ pub struct World {
     processes: Processes,
     references: References,
     others: OtherVenues,
+    /// The part in a portfolio of worlds.
+    part: Option<Part>,
     trace: Trace,
     counts: Counts,
     loss: Meter,
@@ -221,6 +224,7 @@ impl World {
             processes: Processes::new(config.seed),
             references: References::new(config.seed, &config.references),
             others: OtherVenues::new(config.seed),
+            part: None,
             trace: Trace::default(),
             counts: Counts::default(),
             loss: Meter::default(),
@@ -250,6 +254,11 @@ impl World {
             self.step();
         }
         self.now = self.now.max(end);
+    }
+
+    /// When the next event is due.
+    pub(crate) fn next_at(&self) -> Option<Time> {
+        self.queue.next_at()
     }
 
     /// Processes the next event; false if none is planned.

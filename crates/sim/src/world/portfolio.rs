@@ -9,6 +9,10 @@ use cambist_venue::Random;
 
 use crate::profiles::sampling::choose;
 
+use crate::invariants::limits::Limits;
+use crate::invariants::table::Invariant;
+use crate::portfolio::Part;
+
 use super::World;
 use super::events::WorldEvent;
 
@@ -42,6 +46,63 @@ impl OtherVenues {
 }
 
 impl World {
+    /// Its engine becomes that of one venue of a portfolio, from its start on.
+    pub(crate) fn join_portfolio(&mut self, part: Part) {
+        self.others.limits = true;
+        self.part = Some(part);
+    }
+
+    /// Whether the daemon runs.
+    pub(crate) const fn is_up(&self) -> bool {
+        self.daemon.is_some()
+    }
+
+    /// Purchases of a base token that were handed over for sealing since the last start.
+    pub(crate) fn purchases(&self, symbol: &str) -> u64 {
+        let limits = self.limits.as_ref().zip(self.base_of(symbol));
+        limits.map_or(0, |(limits, token)| limits.purchases(token))
+    }
+
+    fn noticed_limits(&self) -> Option<&Limits> {
+        let notices = self.is_up() && self.active_faults.undetected_until <= self.now;
+        self.limits.as_ref().filter(|_| notices)
+    }
+
+    fn base_of(&self, symbol: &str) -> Option<TokenId> {
+        let mut bases = self.specs.iter().map(|spec| &spec.base);
+        let base = bases.find(|base| base.symbol == symbol)?;
+        Some(base.id)
+    }
+
+    /// Most of a base token that the account may hold if everything alive fills, by the venue; nothing of one that is not
+    /// traded. `None` while no daemon runs, which would notice a flow, and while it has not noticed one.
+    pub(crate) fn most_of_token(&self, symbol: &str) -> Option<Amount> {
+        let limits = self.noticed_limits()?;
+        let Some(token) = self.base_of(symbol) else {
+            return Some(0);
+        };
+        let held = self.held_at_venue(token);
+        Some(limits.most(token, held, &self.ground_truth))
+    }
+
+    /// Purchases of all tokens that were handed over for sealing since the last start.
+    pub(crate) fn all_purchases(&self) -> u64 {
+        self.limits.as_ref().map_or(0, Limits::all_purchases)
+    }
+
+    /// Least value of what it may hold of base tokens if everything alive fills, by the venue, in quote units at the mids
+    /// that its engine saw last. `None` as above, and while there is no mid of one that it holds.
+    pub(crate) fn most_value(&self) -> Option<Amount> {
+        let limits = self.noticed_limits()?;
+        let held = |token| self.held_at_venue(token);
+        limits.most_value(&held, &self.ground_truth)
+    }
+
+    /// Something is violated that only both worlds of a portfolio show.
+    pub(crate) fn fail(&mut self, check: Invariant, detail: String) {
+        self.checks.fail(check, detail);
+    }
+
     /// The daemon has started: what the other venues hold is its first input.
     pub(super) fn start_portfolio(&mut self) {
         if self.config.portfolio {

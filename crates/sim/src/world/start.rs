@@ -18,6 +18,7 @@ use crate::gateway::Gateway;
 use crate::invariants::books::Ledger;
 use crate::invariants::limits::StrategyCalls;
 use crate::invariants::profit::Profit;
+use crate::portfolio::Part;
 
 use super::World;
 use super::processes::{self, PROCESS};
@@ -34,7 +35,16 @@ impl World {
             strategies(&self.config, &self.specs).expect("checked when the world was made");
         let (strategy_calls, engine) = StrategyCalls::record(engine);
         let origin = Time(self.config.clock.engine_origin_us + self.random.below(1 << 40));
-        let clock = Monotonic::new(self.now, origin, self.config.clock.engine_drift_ppm);
+        let drift_ppm = self.config.clock.engine_drift_ppm;
+        let clock = match self.part {
+            Some(_) => Part::clock(),
+            None => Monotonic::new(self.now, origin, drift_ppm),
+        };
+        let engine = Engine::new(engine);
+        let engine = match &self.part {
+            Some(part) => part.start(&self.specs, engine),
+            None => VenueEngine::alone(engine),
+        };
         let mut start = self.start_event();
         start.budget_left = self.exchange.starts(self.now);
         let reported = start.venue_time;
@@ -46,7 +56,7 @@ impl World {
         let start = Event::Start(Box::new(start));
         let durable = self.disk.durable();
         self.daemon = Some(Daemon {
-            engine: VenueEngine::alone(Engine::new(engine)),
+            engine,
             incarnation: self.starts,
             waiting: BTreeMap::new(),
             sealed: durable

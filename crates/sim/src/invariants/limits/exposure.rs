@@ -125,6 +125,38 @@ impl Limits {
         left.sum()
     }
 
+    /// Most that an account may hold of a token of which it holds so much, if everything that may be alive fills.
+    pub(crate) fn most(&self, token: TokenId, held: Amount, ground_truth: &GroundTruth) -> Amount {
+        let most = held.saturating_add(self.left(token, Side::Buy, ground_truth));
+        most.saturating_sub(self.unforeseen(token, ground_truth))
+    }
+
+    /// Purchases of a token that were handed over for sealing in this run.
+    pub(crate) fn purchases(&self, token: TokenId) -> u64 {
+        self.purchases.get(&token).copied().unwrap_or(0)
+    }
+
+    /// All purchases that were handed over for sealing in this run.
+    pub(crate) fn all_purchases(&self) -> u64 {
+        self.purchases.values().sum()
+    }
+
+    /// Value of [`Limits::most`] of all base tokens, each in its first market and rounded down; `None` without a mid.
+    pub(crate) fn most_value(&self, held: Held<'_>, ground_truth: &GroundTruth) -> Option<Amount> {
+        let mut counted = std::collections::BTreeSet::new();
+        let mut specs = self.specs.iter();
+        specs.try_fold(0, |sum: Amount, spec| {
+            let token = spec.base.id;
+            if !counted.insert((token, spec.quote.id)) {
+                return Some(sum);
+            }
+            match self.most(token, held(token), ground_truth) {
+                0 => Some(sum),
+                most => sum.checked_add(worth(spec, most, self.observed.get(&spec.id)?.mid?)?),
+            }
+        })
+    }
+
     /// Checks everything signed whose fence has not passed, whatever its reported end, by a clock that may be as far
     /// ahead of the exchange's as one wrong answer can make it.
     pub(crate) fn signs(
@@ -153,7 +185,7 @@ impl Limits {
 
     /// Checks the band if everything that may be alive filled.
     pub(crate) fn exposes(
-        &self,
+        &mut self,
         order: &UnsignedOrder,
         spec: &MarketSpec,
         engine: &EngineConfig,
@@ -162,8 +194,7 @@ impl Limits {
     ) {
         let (id, token) = (order.client_id, spec.base.id);
         let limits = &engine.markets[usize::from(order.market.0)];
-        let most = held(token).saturating_add(self.left(token, Side::Buy, ground_truth));
-        let most = most.saturating_sub(self.unforeseen(token, ground_truth));
+        let most = self.most(token, held(token), ground_truth);
         let going = self.left(token, Side::Sell, ground_truth);
         let least = held(token).checked_sub(going);
         let beyond = match order.side {
@@ -185,6 +216,7 @@ impl Limits {
             broken.push((Invariant::GrossExposure, detail));
         }
         if order.side == Side::Buy {
+            *self.purchases.entry(token).or_insert(0) += 1;
             broken.extend(self.over_all_venues(order, spec, (most, exposed)));
         }
     }

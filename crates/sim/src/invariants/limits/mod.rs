@@ -95,6 +95,8 @@ pub(crate) struct Limits {
     losses: Losses,
     /// What counts beside the venue, as the engine got it last.
     portfolio: Portfolio,
+    /// Purchases that were handed over for sealing, by the bought token.
+    purchases: BTreeMap<TokenId, u64>,
 }
 
 /// Our balance at the exchange.
@@ -138,6 +140,7 @@ impl Limits {
             healthy: None,
             pauses: Pauses::begin(&start.restrictions),
             portfolio: Portfolio::default(),
+            purchases: BTreeMap::new(),
             losses: Losses::begin(start, booked),
         }
     }
