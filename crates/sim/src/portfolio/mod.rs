@@ -32,6 +32,8 @@ const WHOLE: Amount = 1_000_000;
 pub(crate) struct Part {
     engine: Rc<RefCell<PortfolioEngine>>,
     venue: usize,
+    /// The limits are never reached.
+    is_wide: bool,
 }
 
 impl Part {
@@ -42,6 +44,11 @@ impl Part {
             .begin(self.venue, markets, &[])
             .expect("nothing is read of the other venue");
         VenueEngine::start(Rc::clone(&self.engine), self.venue, engine)
+    }
+
+    /// Whether limits over both venues may stop every order.
+    pub(crate) const fn limits(&self) -> bool {
+        !self.is_wide
     }
 
     /// The clock that both engines read: it goes on over starts, so that times of both are comparable.
@@ -71,13 +78,19 @@ impl PortfolioWorld {
             let kinds = &mut config.fault_kinds.kinds;
             kinds.retain(|kind| *kind != FaultKind::Suspended);
         }
-        let rules = drawn(seed, &configs);
+        let mut random = Random::new(seed ^ 0x7477_6f76_656e);
+        let is_wide = random.chance(1, 4);
+        let rules = drawn(&mut random, is_wide, &configs);
         let engine = Rc::new(RefCell::new(PortfolioEngine::new(rules.clone())));
         let [first, second] = configs;
         let mut worlds = [World::new(first)?, World::new(second)?];
         for (venue, world) in worlds.iter_mut().enumerate() {
             let engine = Rc::clone(&engine);
-            world.join_portfolio(Part { engine, venue });
+            world.join_portfolio(Part {
+                engine,
+                venue,
+                is_wide,
+            });
         }
         Ok(Self {
             worlds,
@@ -212,9 +225,8 @@ fn earliest([first, second]: [Option<Time>; 2]) -> Option<(usize, Time)> {
     }
 }
 
-/// Limits that leave room for a few orders, or none: of what both accounts begin with.
-fn drawn(seed: u64, configs: &[WorldConfig; 2]) -> PortfolioRules {
-    let mut random = Random::new(seed ^ 0x7477_6f76_656e);
+/// Limits that leave room for a few orders of what both accounts begin with, or that are never reached.
+fn drawn(random: &mut Random, is_wide: bool, configs: &[WorldConfig; 2]) -> PortfolioRules {
     let venues = configs.iter().zip(VENUES).map(|(config, name)| {
         let markets = config.markets.iter().filter_map(|market| {
             let (base, quote) = market.split_once('-')?;
@@ -241,7 +253,8 @@ fn drawn(seed: u64, configs: &[WorldConfig; 2]) -> PortfolioRules {
     };
     let mut funded: Amount = 0;
     for (name, units) in funds(configs) {
-        let room = *choose(&mut random, &[ONE / 2, 3 * ONE, 10 * ONE, 40 * ONE]);
+        let room = *choose(random, &[ONE / 2, 3 * ONE, 10 * ONE, 40 * ONE]);
+        let room = if is_wide { WIDE * ONE } else { room };
         funded = funded.saturating_add(units);
         if random.chance(2, 3) {
             rules.tokens.push(TokenLimit {
@@ -255,12 +268,19 @@ fn drawn(seed: u64, configs: &[WorldConfig; 2]) -> PortfolioRules {
     }
     if rules.tokens.is_empty() || random.chance(1, 2) {
         let worth = funded / ONE * Amount::from(PRICE.0) * (WHOLE / 100);
-        let room = *choose(&mut random, &[100, 20, 5, 1]);
-        rules.exposure_max = Some(worth + worth / room);
+        let part = *choose(random, &[100, 20, 5, 1]);
+        let room = if is_wide {
+            WIDE * WHOLE * WHOLE
+        } else {
+            worth / part
+        };
+        rules.exposure_max = Some(worth + room);
     }
     rules
 }
 
+/// Whole tokens that no world ever holds.
+const WIDE: Amount = 1_000_000;
 /// Decimals of base tokens in these worlds, and a whole one.
 const DECIMALS: u8 = 18;
 const ONE: Amount = 1_000_000_000_000_000_000;

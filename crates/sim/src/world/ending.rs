@@ -8,6 +8,8 @@ use cambist_core::inspection::OrderState;
 use cambist_core::venue::Resting;
 use cambist_core::{ClientOrderId, Time};
 
+use crate::portfolio::Part;
+
 use super::World;
 
 /// Time for polls, scans and proofs after a fault, in addition to the fence.
@@ -79,6 +81,7 @@ impl World {
         }
         let must_quote = self.config.open_leg_max.is_none()
             && self.chain.is_none()
+            && !self.part.as_ref().is_some_and(Part::limits)
             && !self.account_forbids_every_target();
         if self.ground_truth.count() == from.taken && must_quote {
             let detail = format!("no order for {bound} ms after the last fault");

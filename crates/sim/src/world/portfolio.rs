@@ -90,8 +90,8 @@ impl World {
         self.limits.as_ref().map_or(0, Limits::all_purchases)
     }
 
-    /// Least value of what it may hold of base tokens if everything alive fills, by the venue, in quote units at the mids
-    /// that its engine saw last. `None` as above, and while there is no mid of one that it holds.
+    /// Least value of what it may hold of base tokens if everything alive fills, by the venue, in quote units at the lowest
+    /// mids that its engine has seen. `None` as above, and while there is no mid of one that it holds.
     pub(crate) fn most_value(&self) -> Option<Amount> {
         let limits = self.noticed_limits()?;
         let held = |token| self.held_at_venue(token);

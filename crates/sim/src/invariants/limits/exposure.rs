@@ -141,7 +141,8 @@ impl Limits {
         self.purchases.values().sum()
     }
 
-    /// Value of [`Limits::most`] of all base tokens, each in its first market and rounded down; `None` without a mid.
+    /// Value of [`Limits::most`] of all base tokens, each in its first market, at the lowest mid of this run and rounded
+    /// down: an engine counts at the last mid that was fit for pricing. `None` without a mid.
     pub(crate) fn most_value(&self, held: Held<'_>, ground_truth: &GroundTruth) -> Option<Amount> {
         let mut counted = std::collections::BTreeSet::new();
         let mut specs = self.specs.iter();
@@ -152,7 +153,10 @@ impl Limits {
             }
             match self.most(token, held(token), ground_truth) {
                 0 => Some(sum),
-                most => sum.checked_add(worth(spec, most, self.observed.get(&spec.id)?.mid?)?),
+                most => {
+                    let lowest = self.observed.get(&spec.id)?.lowest?;
+                    sum.checked_add(worth(spec, most, lowest)?)
+                }
             }
         })
     }

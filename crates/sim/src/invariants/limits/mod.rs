@@ -61,6 +61,8 @@ struct Seen {
     mid: Option<u64>,
     /// Depths accepted.
     depths: u64,
+    /// The lowest mid of this run.
+    lowest: Option<u64>,
 }
 
 /// The inputs of all limits, for one run of the daemon.
@@ -200,6 +202,10 @@ impl Limits {
             Notification::DepthAccepted { market, mid, .. } => {
                 let observed = self.observed.entry(*market).or_default();
                 observed.mid = *mid;
+                observed.lowest = match (observed.lowest, *mid) {
+                    (Some(lowest), Some(mid)) => Some(lowest.min(mid)),
+                    (lowest, mid) => lowest.or(mid),
+                };
                 observed.depths += 1;
                 if let Some(mid) = mid {
                     self.pauses.moved(shown, *market, *mid, &engine.risk);
