@@ -41,7 +41,7 @@ use cambist_core::{
 };
 
 use crate::config::Mode;
-use crate::telemetry::last_known::LastKnown;
+use crate::telemetry::last_known::{LastKnown, RefusalText};
 use crate::telemetry::parameters::ParameterDifference;
 use crate::telemetry::portfolio::PortfolioStatus;
 use cambist_host::clock::Clock;
@@ -246,10 +246,12 @@ impl Telemetry {
         }
     }
 
-    /// The venue refused a request; `detail` is its own text, for the log entry about the refusal.
-    pub fn venue_refused(&self, endpoint: Endpoint, detail: &str) {
-        let text: String = detail.chars().take(REFUSAL_CHARS_MAX).collect();
-        self.last().refusal_texts.insert(endpoint, text);
+    /// The venue refused a request, with a number of the exchange interface or without; `detail` is its own text, for
+    /// the log entry about the refusal.
+    pub fn venue_refused(&self, endpoint: Endpoint, is_numbered: bool, detail: &str) {
+        let text = detail.chars().take(REFUSAL_CHARS_MAX).collect();
+        let refusal = RefusalText { text, is_numbered };
+        self.last().refusal_texts.insert(endpoint, refusal);
     }
 
     /// Something was received from the venue.
