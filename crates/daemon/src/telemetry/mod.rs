@@ -46,7 +46,6 @@ use crate::telemetry::parameters::ParameterDifference;
 use crate::telemetry::portfolio::PortfolioStatus;
 use cambist_host::clock::Clock;
 use cambist_report::pnl::Attribution;
-use cambist_signing::SignerError;
 use cambist_store::Listing;
 use metrics::Metrics;
 
@@ -302,14 +301,13 @@ impl Telemetry {
         self.metrics.journal_size.set(size_bytes.cast_signed());
     }
 
-    /// What holds the key refused to sign an intent, or did not answer; it is not sent.
-    pub fn signature_refused(&self, error: &SignerError) {
-        let is_refusal = matches!(error, SignerError::Refused(_));
-        let cause = SIGNER_CAUSES[usize::from(!is_refusal)];
+    /// An intent was not signed, because what holds the key did not answer (`is_away`) or for another cause; it is not
+    /// sent.
+    pub fn signature_refused(&self, is_away: bool, text: &str) {
+        let cause = SIGNER_CAUSES[usize::from(is_away)];
         let refused = &self.metrics.signatures_refused;
         refused.with_label_values(&[cause]).inc();
         let now = self.clock.now();
-        let text = error.to_string();
         // The rule; what follows are the numbers of one order.
         let rule: Vec<_> = text.split(':').take(2).collect();
         let times = self
@@ -317,7 +315,7 @@ impl Telemetry {
             .throttle
             .due(now, &format!("signer {}", rule.concat()));
         if let Some(times) = times {
-            tracing::error!(times, "{error}; the order is not sent");
+            tracing::error!(times, "{text}; the order is not sent");
         }
     }
 
