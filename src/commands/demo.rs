@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use cambist_core::{TokenId, TokenSpec};
-use cambist_report::summary::{Closing, Orders, Summary};
+use cambist_report::summary::{Closing, Orders, Summary, VenueBalances};
 use cambist_report::text;
 use cambist_strategies::Promise;
 use tokio::time::Instant;
@@ -448,6 +448,8 @@ fn conclude(
         resting_after: Some(books.resting()),
         residual_tokens: in_tokens(&residual),
         residual_units: residual,
+        // The venue was asked after the daemon had ended.
+        venue_balances: VenueBalances::Current,
         replay_equal: played.map(|played| played.equal),
         // Inventory and proof are those of the last run.
         inventory_tokens: if last_summary.inventory.is_empty() {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cambist_core::{Reason, Time};
-use cambist_report::{Closing, text};
+use cambist_report::{Closing, Summary, text};
 use cambist_strategies::Promise;
 
 use super::{portfolio, print_json, print_text};
@@ -93,7 +93,10 @@ pub(super) fn report(config: &Daemon, run: Run, json: bool) -> anyhow::Result<Re
         residual_units: session.residual(),
         ..Closing::default()
     };
-    let summary = session.summary(clock.now(), &closing, code);
+    let summary = Summary {
+        venue_balances: session.venue_balances(ended.proven),
+        ..session.summary(clock.now(), &closing, code)
+    };
     let failures = exit_report::failures(&ended, &session, config);
     let shape = if json {
         let mut shape = serde_json::to_value(&summary)?;

@@ -13,7 +13,7 @@ use std::task::Poll;
 use cambist_core::request::UnknownCause;
 use cambist_evm::Hash32;
 use cambist_evm::block::{Block, BlockTag};
-use cambist_evm::rpc::{self, Ask, BlockAt, SendRaw};
+use cambist_evm::rpc::{self, Ask, BlockAt, CallAt, SendRaw};
 use cambist_protocol::number::quoted;
 use reqwest::{Method, Url};
 use secrecy::{ExposeSecret, SecretString};
@@ -398,6 +398,34 @@ impl Nodes {
         })
     }
 
+    /// What a view of a contract returns at every node; the node's text if the contract reverts it at every one, which
+    /// no later question changes.
+    ///
+    /// # Errors
+    /// [`NoFact`]; [`NoFact::Disagree`] if it is reverted at one of two nodes.
+    pub async fn view(&self, ask: &CallAt) -> Result<Result<Vec<u8>, String>, NoFact> {
+        let Some(second) = &self.second else {
+            return viewed(Place::Only, self.first.ask(ask).await);
+        };
+        let [of_first, of_second] = both(self.first.ask(ask), second.ask(ask)).await;
+        let of_first = viewed(Place::First, of_first)?;
+        let of_second = viewed(Place::Second, of_second)?;
+        match (of_first, of_second) {
+            (Ok(first), Ok(second)) if first == second => Ok(Ok(first)),
+            (Err(text), Err(_)) => Ok(Err(text)),
+            differing => {
+                let stated = <[_; 2]>::from(differing);
+                Err(NoFact::Disagree {
+                    method: CallAt::METHOD,
+                    stated: stated.map(|answer| match answer {
+                        Ok(data) => CallAt::text(&data),
+                        Err(text) => text,
+                    }),
+                })
+            }
+        }
+    }
+
     /// The newest block that every node has, and has alike.
     ///
     /// # Errors
@@ -522,6 +550,17 @@ async fn both<T>(first: impl Future<Output = T>, second: impl Future<Output = T>
         }
     })
     .await
+}
+
+/// As [`reply`], with the text of a call that the contract reverted.
+fn viewed(place: Place, answer: NodeAnswer<Vec<u8>>) -> Result<Result<Vec<u8>, String>, NoFact> {
+    match reply(place, answer) {
+        Ok(data) => Ok(Ok(data)),
+        Err(NoFact::Refused(_, NodeRefusal::Error(error))) if error.is_revert() => {
+            Ok(Err(quoted(&error.message, DETAIL_MAX)))
+        }
+        Err(why) => Err(why),
+    }
 }
 
 fn reply<T>(place: Place, answer: NodeAnswer<T>) -> Result<T, NoFact> {

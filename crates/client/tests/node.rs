@@ -10,7 +10,8 @@ use cambist_client::{
 };
 use cambist_core::request::UnknownCause;
 use cambist_evm::block::BlockTag;
-use cambist_evm::rpc::{ChainId, NonceAt};
+use cambist_evm::call::Call;
+use cambist_evm::rpc::{CallAt, ChainId, NonceAt};
 use cambist_evm::{Address, Hash32, keccak256};
 use server::{Server, Step, answer, json};
 
@@ -208,6 +209,42 @@ async fn two_nodes_agree_or_nothing_is_known() {
             Some("JSON-RPC: not an answer of the method's type".to_owned())
         ))
     );
+}
+
+/// A call that the contract reverts at every node has an answer. At one of two, or for another refusal, it has none.
+#[tokio::test]
+async fn a_view_that_every_node_reverts_has_an_answer() {
+    let ask = CallAt::view(Address::ZERO, &Call::Factory {}, BlockTag::Latest);
+    let reverted = error(1, "execution reverted");
+    let other = error(1, "header not found");
+    let data = result(1, "\"0x01\"");
+    let node_of = async |body: &str| {
+        let server = Server::start(vec![vec![Step::Send(json(200, "", body))]]).await;
+        node(&server.url())
+    };
+    let view = async |first: &str, second: Option<&str>| {
+        let second = match second {
+            Some(second) => Some(node_of(second).await),
+            None => None,
+        };
+        Nodes::new(node_of(first).await, second).view(&ask).await
+    };
+    let text = Ok(Err("execution reverted".to_owned()));
+    assert_eq!(view(&reverted, None).await, text);
+    assert_eq!(view(&reverted, Some(&reverted)).await, text);
+    assert_eq!(view(&data, None).await, Ok(Ok(vec![1])));
+    assert_eq!(view(&data, Some(&data)).await, Ok(Ok(vec![1])));
+    for (first, second) in [(&data, &reverted), (&reverted, &data)] {
+        let differ = view(first, Some(second)).await;
+        assert!(matches!(differ, Err(NoFact::Disagree { .. })), "{differ:?}");
+    }
+    for (first, second) in [(&other, None), (&reverted, Some(other.as_str()))] {
+        let refused = view(first, second).await;
+        assert!(
+            matches!(refused, Err(NoFact::Refused(_, NodeRefusal::Error(_)))),
+            "{refused:?}"
+        );
+    }
 }
 
 #[tokio::test]

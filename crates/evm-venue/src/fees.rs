@@ -11,12 +11,27 @@ pub struct Fees {
 
 /// A replacement would cost more than the configured cap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a fee of {needed} per gas is needed, above the cap of {cap}")]
+#[error(
+    "a fee of {} gwei per gas is needed, above the cap of {} (venue.fee_max_gwei)",
+    gwei(*.needed),
+    gwei(*.cap)
+)]
 pub struct CapReached {
     /// What is needed.
     pub needed: u128,
     /// The cap.
     pub cap: u128,
+}
+
+/// Gwei as text, without zeros at the end.
+fn gwei(units: u128) -> String {
+    const GWEI: u128 = 1_000_000_000;
+    let (whole, part) = (units / GWEI, units % GWEI);
+    if part == 0 {
+        return whole.to_string();
+    }
+    let part = format!("{part:09}");
+    format!("{whole}.{}", part.trim_end_matches('0'))
 }
 
 impl Fees {
@@ -98,6 +113,14 @@ mod tests {
             cap: 199,
         };
         assert_eq!(after(&[], 199), Err(reached));
+        let dear = CapReached {
+            needed: 61_250_000_000,
+            cap: 60_000_000_000,
+        };
+        assert_eq!(
+            dear.to_string(),
+            "a fee of 61.25 gwei per gas is needed, above the cap of 60 (venue.fee_max_gwei)"
+        );
         assert_eq!(after(&[fees(10, 101)], 200), Ok(fees(11, 200)));
         assert_eq!(
             after(&[fees(10, 101), fees(20, 300)], 330),

@@ -55,6 +55,9 @@ pub fn request<A: Ask>(ask: &A, id: u64) -> Vec<u8> {
     body.to_string().into_bytes()
 }
 
+/// The code of a call that the contract reverted.
+const REVERTED: i64 = 3;
+
 /// A node's refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
@@ -67,6 +70,11 @@ pub struct Refusal {
 }
 
 impl Refusal {
+    /// Whether the node has executed the call, and the contract reverted it. Most nodes state code 3, some only the text.
+    pub fn is_revert(&self) -> bool {
+        self.code == REVERTED || self.message.to_ascii_lowercase().contains("revert")
+    }
+
     /// The text with which the contract reverted, if it gave one.
     pub fn reason(&self) -> Option<String> {
         let (of, text) = self.data.as_deref()?.split_first_chunk::<4>()?;
@@ -608,6 +616,20 @@ mod tests {
             ..refusal
         };
         assert_eq!(without.reason(), None);
+        for (code, message, is_revert) in [
+            (3, "execution reverted", true),
+            (3, "", true),
+            (-32_000, "Execution reverted", true),
+            (-32_000, "header not found", false),
+            (-32_601, "the method does not exist", false),
+        ] {
+            let refusal = Refusal {
+                code,
+                message: message.to_owned(),
+                data: None,
+            };
+            assert_eq!(refusal.is_revert(), is_revert, "{code} {message}");
+        }
     }
 
     type Edit = fn(&mut Value);

@@ -20,6 +20,9 @@ pub const CALL: u32 = 100;
 /// Calls that the questions of a start add to the counter of the key that reads and cancels.
 pub const START_CALLS: u32 = 9;
 
+/// Calls of a counter that are not used.
+const SPARE_CALLS: u32 = 2;
+
 /// Calls of the first lists of a start.
 const LIST_CALLS: u32 = 5;
 
@@ -79,6 +82,13 @@ impl Tier {
             Self::Intermediate => (18 * CALL, CALL / 2),
             Self::Pro => (18 * CALL, CALL),
         }
+    }
+
+    /// Most that the counter of a key holds, in hundredths of a call: the venue refuses what would lift it above that, and
+    /// does not count it.
+    pub const fn counter_most(self) -> u32 {
+        let (most, _) = self.calls();
+        most + SPARE_CALLS * CALL
     }
 
     /// The counter that each pair has for orders and cancels.
@@ -308,6 +318,8 @@ mod tests {
     fn rates_below_one_a_second_are_whole_numbers() {
         let rates = Tier::ALL.map(Tier::calls);
         assert_eq!(rates, [(1_300, 33), (1_800, 50), (1_800, 100)]);
+        let most = Tier::ALL.map(Tier::counter_most);
+        assert_eq!(most, [1_500, 2_000, 2_000]);
         let costs = rules(Settings::default()).costs;
         let of = |endpoint| costs.of(endpoint);
         assert_eq!(of(Endpoint::Balances), 100);

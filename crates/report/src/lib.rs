@@ -20,4 +20,4 @@ mod testing;
 pub use money::Money;
 pub use pnl::{Attribution, MarketPnl, PoolAttribution};
 pub use session::Session;
-pub use summary::{Closing, Summary};
+pub use summary::{Closing, Summary, VenueBalances};

@@ -26,6 +26,26 @@ pub struct Closing {
     pub replay_equal: Option<bool>,
 }
 
+/// Which balances of the venue a ledger is compared with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VenueBalances {
+    /// Those at the end.
+    #[default]
+    Current,
+    /// The last that the venue stated. It did not confirm them at the end.
+    LastRead,
+    /// None were read.
+    Unread,
+}
+
+impl VenueBalances {
+    /// Whether they are those at the end.
+    pub const fn are_current(&self) -> bool {
+        matches!(self, Self::Current)
+    }
+}
+
 /// Counts of orders.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Orders {
@@ -247,8 +267,12 @@ pub struct Summary {
     pub requests: Requests,
     /// Own orders that the venue still lists.
     pub resting_after: Option<u64>,
-    /// Ledger less the venue's balances for every token held: integers in base units, as text.
+    /// Ledger less the venue's balances for every token held: integers in base units, as text. Empty if the venue's were
+    /// not read.
     pub residual_units: BTreeMap<String, String>,
+    /// Which balances of the venue those are; absent if they are the current ones.
+    #[serde(default, skip_serializing_if = "VenueBalances::are_current")]
+    pub venue_balances: VenueBalances,
     /// Whether the tape replayed to the same actions.
     pub replay_equal: Option<bool>,
     /// Symbol of the token that `pnl_quote` is in.

@@ -8,7 +8,7 @@ use cambist_core::{MarketSpec, Price};
 use crate::money::{Money, fixed_text};
 use crate::pnl::PoolAttribution;
 use crate::session::Session;
-use crate::summary::{Ends, PnlRow, PoolRow, Summary};
+use crate::summary::{Ends, PnlRow, PoolRow, Summary, VenueBalances};
 
 /// Width of the labels in front of values.
 pub const LABEL: usize = 22;
@@ -165,8 +165,17 @@ pub fn summary(summary: &Summary, quotes: bool) -> String {
     if let Some(resting) = summary.resting_after {
         out.put("resting after", &resting.to_string());
     }
+    let note = match summary.venue_balances {
+        VenueBalances::Current => "",
+        VenueBalances::LastRead => " (the venue's balances as last read)",
+        VenueBalances::Unread => {
+            let unknown = "not known: the venue's balances were not read";
+            out.put("ledger - venue", unknown);
+            ""
+        }
+    };
     for (token, amount) in &summary.residual_tokens {
-        out.put("ledger - venue", &format!("{amount} {token}"));
+        out.put("ledger - venue", &format!("{amount} {token}{note}"));
     }
     if let Some(equal) = summary.replay_equal {
         out.put("replay", if equal { "equal" } else { "differs" });

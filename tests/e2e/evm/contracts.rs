@@ -85,6 +85,19 @@ pub struct World {
     pub missing: Vec<Address>,
     /// What the router states as its factory.
     pub factory_of_router: Address,
+    /// What is at the router's address.
+    pub router_is: Router,
+}
+
+/// What is at the address of the router.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Router {
+    #[default]
+    Itself,
+    /// A contract that reverts what it does not have.
+    Reverting,
+    /// A contract that takes every call, and returns nothing.
+    Silent,
 }
 
 /// A log without its place.
@@ -124,6 +137,7 @@ impl World {
             ranges: ranges::Ranges::default(),
             missing: Vec::new(),
             factory_of_router: FACTORY,
+            router_is: Router::Itself,
         }
     }
 
@@ -162,7 +176,11 @@ impl World {
         }
         let token = || self.tokens.get(&to).ok_or(Reverted);
         Ok(match (to, call) {
-            (ROUTER, Call::Factory {}) => address(self.factory_of_router),
+            (ROUTER, Call::Factory {}) => match &self.router_is {
+                Router::Itself => address(self.factory_of_router),
+                Router::Reverting => return Err(Reverted),
+                Router::Silent => Vec::new(),
+            },
             (PAIR, Call::Factory {}) => address(FACTORY),
             (FACTORY, Call::GetPair { token_a, token_b }) => {
                 let is_pair = [token_a, token_b] == TOKENS || [token_b, token_a] == TOKENS;

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::chain::Chain;
-use super::contracts::{Keeps, OTHERS, PAIR, TOKENS};
+use super::contracts::{Keeps, OTHERS, PAIR, Router, TOKENS};
 use super::node::Bad;
 use super::stage::{SOON, Stage, account, private};
 use crate::support::{Edit, Program};
@@ -55,7 +55,7 @@ fn refused(stage: &Stage) -> (i32, String) {
 #[test]
 fn a_chain_that_is_not_the_files_is_refused() {
     type Change = fn(&mut Chain);
-    let changes: [(Change, &str); 6] = [
+    let changes: [(Change, &str); 8] = [
         (
             |chain| chain.id = 1,
             "the node is of chain 1, and venue.chain_id is 31337",
@@ -71,6 +71,14 @@ fn a_chain_that_is_not_the_files_is_refused() {
         (
             |chain| chain.change(|world| world.factory_of_router = OTHERS),
             "the router belongs to another factory than venue.factory",
+        ),
+        (
+            |chain| chain.change(|world| world.router_is = Router::Reverting),
+            "venue.router: the contract at 0x4040404040404040404040404040404040404040 has no usable factory() (execution reverted), so that it is no router of Uniswap V2",
+        ),
+        (
+            |chain| chain.change(|world| world.router_is = Router::Silent),
+            "has no usable factory() (",
         ),
         (
             |chain| chain.change(|world| world.token(TOKENS[0]).decimals = 6),

@@ -164,6 +164,7 @@ async fn an_amend_by_others_is_reported() {
         price: Some(Price(3_760_000)),
         post_only: true,
         deadline: None,
+        left_in_lots: false,
     };
     let request = Request::Kraken(Box::new(KrakenCall {
         account: maker.account,

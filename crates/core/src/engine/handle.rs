@@ -281,7 +281,10 @@ impl State {
     ) {
         match self.venue.refusals.of(reason) {
             Refusal::RateLimited => self.budget.back_off(now, endpoint),
-            Refusal::KeysRefused => self.raise(TradingState::Halted, "keys refused", actions),
+            Refusal::KeysRefused => {
+                let cause = format!("keys refused for {}", endpoint.name());
+                self.raise(TradingState::Halted, &cause, actions);
+            }
             Refusal::KillsBytes
             | Refusal::KillsCopy
             | Refusal::NotProcessed

@@ -98,6 +98,8 @@ pub struct TestBench {
     pub moved: BTreeMap<ClientOrderId, Price>,
     pub reads: Vec<Hash>,
     pub levels: Vec<TradingState>,
+    /// Why they changed.
+    pub causes: Vec<String>,
     /// Whether each of them allows trading again.
     pub lowers: Vec<bool>,
     /// The last restrictions to store.
@@ -228,6 +230,7 @@ impl TestBench {
             moved: BTreeMap::new(),
             reads: Vec::new(),
             levels: Vec::new(),
+            causes: Vec::new(),
             lowers: Vec::new(),
             stored: Restrictions::default(),
             books: Books::default(),
@@ -495,9 +498,10 @@ impl Store for TestBench {
         }
     }
 
-    fn store_restrictions(&mut self, levels: Restrictions, _: String, lowers: bool) {
+    fn store_restrictions(&mut self, levels: Restrictions, cause: String, lowers: bool) {
         if self.stored != levels {
             self.levels.push(levels.state);
+            self.causes.push(cause);
             self.lowers.push(lowers);
         }
         if self.store_works {

@@ -166,6 +166,7 @@ fn refused_keys_halt_trading_and_finish() {
     let mut bench = TestBench::ready(&BID);
     bench.answer_submit(Outcome::Refused(Reason::InvalidApiKey));
     assert_eq!(bench.levels, [TradingState::Halted]);
+    assert_eq!(bench.causes, ["keys refused for order_submit"]);
     assert!(bench.notifications.contains(&Notification::Draining));
 }
 

@@ -78,7 +78,8 @@ impl RequestWorkers {
             self.telemetry.venue_answered();
         }
         if matches!(answered.outcome, Outcome::Refused(_)) {
-            self.telemetry.venue_refused(endpoint, detail);
+            let is_numbered = matches!(*self.client, VenueClient::Exchange(_));
+            self.telemetry.venue_refused(endpoint, is_numbered, detail);
         }
         let Answered {
             outcome,

@@ -211,15 +211,17 @@ impl Worker {
                     let intent = intent.clone();
                     all.push(SealedIntent { intent, hash, body });
                 }
-                Err(NotSealed::Signer(refusal)) => {
+                Err(NotSealed::Failed(what)) => return Err(what),
+                Err(refusal @ (NotSealed::Signer(_) | NotSealed::Later(_))) => {
                     self.unsealed.insert(intent.id());
-                    self.telemetry.signature_refused(&refusal);
-                    if matches!(refusal, SignerError::Unavailable(_)) {
+                    let is_away = matches!(refusal, NotSealed::Signer(SignerError::Unavailable(_)));
+                    self.telemetry
+                        .signature_refused(is_away, &refusal.to_string());
+                    if is_away {
                         // One wait is enough for the batch.
-                        away = Some(NotSealed::Signer(refusal));
+                        away = Some(refusal);
                     }
                 }
-                Err(NotSealed::Failed(what)) => return Err(what),
             }
         }
         Ok(all)

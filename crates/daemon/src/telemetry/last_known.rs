@@ -47,8 +47,8 @@ pub struct LastKnown {
     pub(super) orders: BTreeMap<ClientOrderId, (MarketId, Side)>,
     /// An answer without a reported outcome yet: a success, if no refusal follows.
     pub(super) answered: Option<Endpoint>,
-    /// The venue's own text of the last refusal, by endpoint, until it is logged.
-    pub(super) refusal_texts: BTreeMap<Endpoint, String>,
+    /// What the venue answered with the last refusal, by endpoint, until it is logged.
+    pub(super) refusal_texts: BTreeMap<Endpoint, RefusalText>,
     /// Requests that were not sent, by endpoint.
     pub(super) not_sent: BTreeMap<Endpoint, u32>,
     pub(super) equity_peak: f64,
@@ -65,6 +65,15 @@ pub struct LastKnown {
     pub(super) line: String,
     pub(super) throttle: Throttle,
     pub(super) connectivity: Connectivity,
+}
+
+/// A refusal in the venue's words.
+#[derive(Clone, Debug)]
+pub(super) struct RefusalText {
+    pub(super) text: String,
+    /// Whether the venue refuses with the numbers of the exchange interface. Elsewhere a reason's number and meaning are
+    /// those of the nearest row of its table, which name things that the venue does not have.
+    pub(super) is_numbered: bool,
 }
 
 impl LastKnown {

@@ -41,12 +41,11 @@ use cambist_core::{
 };
 
 use crate::config::Mode;
-use crate::telemetry::last_known::LastKnown;
+use crate::telemetry::last_known::{LastKnown, RefusalText};
 use crate::telemetry::parameters::ParameterDifference;
 use crate::telemetry::portfolio::PortfolioStatus;
 use cambist_host::clock::Clock;
 use cambist_report::pnl::Attribution;
-use cambist_signing::SignerError;
 use cambist_store::Listing;
 use metrics::Metrics;
 
@@ -246,10 +245,12 @@ impl Telemetry {
         }
     }
 
-    /// The venue refused a request; `detail` is its own text, for the log entry about the refusal.
-    pub fn venue_refused(&self, endpoint: Endpoint, detail: &str) {
-        let text: String = detail.chars().take(REFUSAL_CHARS_MAX).collect();
-        self.last().refusal_texts.insert(endpoint, text);
+    /// The venue refused a request, with a number of the exchange interface or without; `detail` is its own text, for
+    /// the log entry about the refusal.
+    pub fn venue_refused(&self, endpoint: Endpoint, is_numbered: bool, detail: &str) {
+        let text = detail.chars().take(REFUSAL_CHARS_MAX).collect();
+        let refusal = RefusalText { text, is_numbered };
+        self.last().refusal_texts.insert(endpoint, refusal);
     }
 
     /// Something was received from the venue.
@@ -300,14 +301,13 @@ impl Telemetry {
         self.metrics.journal_size.set(size_bytes.cast_signed());
     }
 
-    /// What holds the key refused to sign an intent, or did not answer; it is not sent.
-    pub fn signature_refused(&self, error: &SignerError) {
-        let is_refusal = matches!(error, SignerError::Refused(_));
-        let cause = SIGNER_CAUSES[usize::from(!is_refusal)];
+    /// An intent was not signed, because what holds the key did not answer (`is_away`) or for another cause; it is not
+    /// sent.
+    pub fn signature_refused(&self, is_away: bool, text: &str) {
+        let cause = SIGNER_CAUSES[usize::from(is_away)];
         let refused = &self.metrics.signatures_refused;
         refused.with_label_values(&[cause]).inc();
         let now = self.clock.now();
-        let text = error.to_string();
         // The rule; what follows are the numbers of one order.
         let rule: Vec<_> = text.split(':').take(2).collect();
         let times = self
@@ -315,7 +315,7 @@ impl Telemetry {
             .throttle
             .due(now, &format!("signer {}", rule.concat()));
         if let Some(times) = times {
-            tracing::error!(times, "{error}; the order is not sent");
+            tracing::error!(times, "{text}; the order is not sent");
         }
     }
 

@@ -16,7 +16,7 @@ use super::{About, seconds, status, withheld};
 use crate::adapter;
 use crate::config::money;
 use crate::telemetry::label_sets::UP_STATES;
-use crate::telemetry::last_known::LastKnown;
+use crate::telemetry::last_known::{LastKnown, RefusalText};
 use cambist_host::times;
 
 /// Most characters of external text in a log line.
@@ -540,8 +540,7 @@ fn refused(
     m.http_requests
         .with_label_values(&[endpoint.name(), outcome])
         .inc();
-    let text = last.refusal_texts.remove(&endpoint);
-    let text = text.filter(|text| !text.is_empty());
+    let answer = last.refusal_texts.remove(&endpoint);
     let number = code::number(reason);
     let known = Reason::LISTED.contains(&reason);
     let label = if known {
@@ -560,21 +559,48 @@ fn refused(
     };
     // The answer to a cancel of an order that has ended.
     let is_late_cancel = adapter::is_late_cancel(endpoint, reason);
-    let (endpoint, what) = (endpoint.name(), code::message(reason));
+    let endpoint = endpoint.name();
+    let Words { code, what, text } = words(reason, answer);
     if adapter::is_of_keys(reason) {
-        error!(
-            endpoint,
-            code = number,
-            what,
-            text,
-            times,
-            "the venue refuses the configured keys; check the files that [keys] names"
-        );
+        let remedy = remedy_of_keys(reason, code.is_some());
+        error!(endpoint, code, what, text, times, "{remedy}");
     } else if is_late_cancel {
         let what = "cancel came too late: the order had ended";
-        info!(order, code = number, times, "{what}");
+        info!(order, code, times, "{what}");
     } else {
-        warn!(endpoint, code = number, what, text, order, times, "refused");
+        warn!(endpoint, code, what, text, order, times, "refused");
+    }
+}
+
+/// What a log entry has about a refusal.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Words {
+    pub(super) code: Option<u32>,
+    pub(super) what: Option<&'static str>,
+    pub(super) text: Option<String>,
+}
+
+/// Number, meaning and text, or the venue's text alone where it has no numbers.
+pub(super) fn words(reason: Reason, answer: Option<RefusalText>) -> Words {
+    let is_numbered = answer.as_ref().is_none_or(|answer| answer.is_numbered);
+    let text = answer.map(|answer| answer.text);
+    let text = text.filter(|text| !text.is_empty());
+    // A refusal without any text is at least named.
+    let is_named = is_numbered || text.is_none();
+    Words {
+        code: is_numbered.then(|| code::number(reason)),
+        what: is_named.then(|| code::message(reason)),
+        text,
+    }
+}
+
+/// What happened and what to do when the venue refuses for its keys' sake.
+pub(super) fn remedy_of_keys(reason: Reason, is_numbered: bool) -> &'static str {
+    if !is_numbered && adapter::is_without_permission(reason) {
+        "the venue refuses a request for want of a permission, and trading halts; give the API key the permission in \
+         text, or find out why the account may not do it, then `cambist resume`"
+    } else {
+        "the venue refuses the configured keys; check the files that [keys] names"
     }
 }
 

@@ -19,6 +19,8 @@ use cambist_core::{
 };
 use serde_json::json;
 
+use super::last_known::RefusalText;
+use super::observe::{Words, remedy_of_keys, words};
 use super::{About, Telemetry, TelemetryError, books, http};
 use cambist_host::clock::Clock;
 
@@ -237,6 +239,46 @@ fn a_run_is_up_since_its_process_began() {
     }
     let telemetry = Telemetry::new(about(), clock).unwrap();
     assert!(telemetry.status()["up_ms"].as_u64() >= Some(5));
+}
+
+/// A venue without numbers of its own is not given those of the nearest reason.
+#[test]
+fn a_refusal_is_logged_in_the_words_of_the_venue() {
+    let denied = "EGeneral:Permission denied (the API key has no permission \"Orders\")";
+    let logged = |is_numbered, text: &str| {
+        let text = text.to_owned();
+        words(Reason::NoSignature, Some(RefusalText { text, is_numbered }))
+    };
+    let unnumbered = Words {
+        code: None,
+        what: None,
+        text: Some(denied.to_owned()),
+    };
+    assert_eq!(logged(false, denied), unnumbered);
+    let what = Some("no signature given");
+    let bare = Words {
+        code: None,
+        what,
+        text: None,
+    };
+    assert_eq!(logged(false, ""), bare);
+    let numbered = Words {
+        code: Some(104_004),
+        what,
+        text: Some("no header".to_owned()),
+    };
+    assert_eq!(logged(true, "no header"), numbered);
+    let unknown = Words {
+        text: None,
+        ..numbered
+    };
+    assert_eq!(words(Reason::NoSignature, None), unknown);
+    let permission = "want of a permission";
+    assert!(remedy_of_keys(Reason::NoSignature, false).contains(permission));
+    for (reason, is_numbered) in [(Reason::NoSignature, true), (Reason::InvalidApiKey, false)] {
+        let remedy = remedy_of_keys(reason, is_numbered);
+        assert!(!remedy.contains(permission), "{remedy}");
+    }
 }
 
 #[test]

@@ -41,7 +41,8 @@ fn the_page_names_every_reason() {
 fn every_key_is_one_of_the_configuration() {
     let example = concat!(
         include_str!("../../../../config/cambist.toml"),
-        include_str!("../../../../config/portfolio.toml")
+        include_str!("../../../../config/portfolio.toml"),
+        include_str!("../../../../config/evm-pools.toml")
     );
     for control in Control::ALL {
         for key in control.keys() {

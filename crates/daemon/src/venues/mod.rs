@@ -379,6 +379,9 @@ pub enum NotSealed {
     /// What holds the key refused this intent, or did not answer.
     #[error("{0}")]
     Signer(SignerError),
+    /// This process does not sign it now: a later intent may be. For the engine that is a refusal of the signer.
+    #[error("not signed: {0}")]
+    Later(String),
     /// A failure of this process, which stops trading.
     #[error("{0}")]
     Failed(String),

@@ -10,7 +10,9 @@ use super::{Market, Session};
 use crate::money::{Money, decimal_text, fixed_text};
 use crate::pnl::{Attribution, PoolAttribution};
 use crate::pools::PoolCounts;
-use crate::summary::{Closing, MarketRow, PnlQuote, PnlRow, PoolRow, Requests, Summary};
+use crate::summary::{
+    Closing, MarketRow, PnlQuote, PnlRow, PoolRow, Requests, Summary, VenueBalances,
+};
 
 impl Session {
     /// The summary as of `now`. `code` gives the venue's code of a refusal.
@@ -47,6 +49,7 @@ impl Session {
             },
             resting_after: closing.resting_after,
             residual_units: self.by_symbol(&closing.residual_units),
+            venue_balances: VenueBalances::default(),
             replay_equal: closing.replay_equal,
             quote: self
                 .markets
@@ -124,8 +127,23 @@ impl Session {
         &self.comparison.differs
     }
 
-    /// Ledger less the venue's last balance, for every token of the ledger.
+    /// Which balances of the venue the ledger is compared with. `confirmed`: the venue has answered at the end.
+    pub fn venue_balances(&self, confirmed: bool) -> VenueBalances {
+        if self.status.venue.is_empty() && !self.status.ledger.is_empty() {
+            VenueBalances::Unread
+        } else if confirmed {
+            VenueBalances::Current
+        } else {
+            VenueBalances::LastRead
+        }
+    }
+
+    /// Ledger less the venue's last balance, for every token of the ledger. None while the venue's balances were not
+    /// read: what the venue does not mention it does not hold, but only if it was asked.
     pub fn residual(&self) -> BTreeMap<TokenId, i128> {
+        if self.status.venue.is_empty() {
+            return BTreeMap::new();
+        }
         let signed = |amount: Amount| i128::try_from(amount).unwrap_or(i128::MAX);
         let each = self.status.ledger.iter().map(|(token, ledger)| {
             let venue = self.status.venue.get(token).copied().unwrap_or(0);

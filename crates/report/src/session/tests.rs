@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::counts::REASONS_MAX;
 use super::*;
-use crate::summary::Closing;
+use crate::summary::{Closing, VenueBalances};
 use crate::testing::{Random, fill, market, order, pool};
 use crate::text;
 
@@ -396,6 +396,16 @@ fn differences_are_those_of_the_newest_comparison() {
         session.observe(Time(0), notification);
     }
     assert!(session.differences().is_empty());
+    let unread = Status {
+        ledger: [(TokenId(0), 5)].into(),
+        ..Status::default()
+    };
+    session.observe(Time(0), &Notification::Status(Box::new(unread)));
+    assert!(
+        session.residual().is_empty(),
+        "nothing is known of the venue"
+    );
+    assert_eq!(session.venue_balances(false), VenueBalances::Unread);
     let status = Status {
         ledger: [(TokenId(0), 5), (TokenId(1), 4)].into(),
         venue: [(TokenId(0), 7), (TokenId(9), 1)].into(),
@@ -406,6 +416,35 @@ fn differences_are_those_of_the_newest_comparison() {
         session.residual(),
         [(TokenId(0), -2), (TokenId(1), 4)].into()
     );
+    assert_eq!(session.venue_balances(true), VenueBalances::Current);
+    assert_eq!(session.venue_balances(false), VenueBalances::LastRead);
+    let shown = |venue_balances| {
+        let mut summary = session.summary(Time(0), &Closing::default(), code);
+        summary.venue_balances = venue_balances;
+        if venue_balances != VenueBalances::Unread {
+            summary.residual_tokens = [("ETH".to_owned(), "2".to_owned())].into();
+        }
+        let page = serde_json::to_value(&summary).unwrap()["venue_balances"].clone();
+        let text = text::summary(&summary, false);
+        let from = text.find("ledger - venue").unwrap();
+        let text: Vec<_> = text[from..].split_whitespace().collect();
+        (page, text.join(" "))
+    };
+    for (balances, page, text) in [
+        (VenueBalances::Current, Value::Null, "ledger - venue 2 ETH"),
+        (
+            VenueBalances::LastRead,
+            json!("last_read"),
+            "ledger - venue 2 ETH (the venue's balances as last read)",
+        ),
+        (
+            VenueBalances::Unread,
+            json!("unread"),
+            "ledger - venue not known: the venue's balances were not read",
+        ),
+    ] {
+        assert_eq!(shown(balances), (page, text.to_owned()));
+    }
 }
 
 #[test]

@@ -77,7 +77,10 @@ pub(super) fn earlier(layout: &Layout) -> Option<u32> {
 }
 
 /// The steps to version 2, 3, and so on.
-const STEPS: &[&[Step]] = &[TRADERS, DIGESTS, FEES, KRAKEN, AMENDS];
+const STEPS: &[&[Step]] = &[TRADERS, DIGESTS, FEES, KRAKEN, AMENDS, LEFT];
+
+/// Version 7: an amend may leave what is no whole number of lots. Before, it was refused.
+const LEFT: &[Step] = &[add("KrakenAmend", "left_in_lots", || Value::Bool(true))];
 
 /// Version 6: what is kept of amended and of ended orders of Kraken's interface, which old folders did not note.
 const AMENDS: &[Step] = &[

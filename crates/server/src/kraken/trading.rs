@@ -175,6 +175,7 @@ pub(super) fn amend(session: &Session<'_>) -> Result<Value, Fault> {
             price: price.transpose()?,
             post_only: flag(&session.parameters, "post_only")?,
             deadline: deadline(&session.parameters)?,
+            left_in_lots: false,
         };
         let age_ms = session.now().ms_since(since);
         count(session, market, amend_cost(age_ms))?;

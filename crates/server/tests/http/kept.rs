@@ -155,6 +155,7 @@ fn requests_of_before_are_executed_by_the_rules_of_before() {
                 price: Some(Price(price)),
                 post_only: false,
                 deadline: None,
+                left_in_lots: false,
             })),
         }));
         let caller = Caller::Account {

@@ -3,7 +3,7 @@
 
 use cambist_core::{Amount, OrderKind, OrderStatus, Price, Side};
 
-use super::order::{Beside, NEVER_S};
+use super::order::{Beside, InLots, NEVER_S};
 use super::{
     Amended, KrakenAmend, KrakenError, KrakenOrderType, KrakenReply, NewKrakenOrder, OrderFields,
 };
@@ -40,8 +40,11 @@ impl Venue {
         let volume = amend.volume.unwrap_or(before[0] + order.base);
         let left = volume.checked_sub(filled).filter(|left| *left > 0);
         let price = amend.price.unwrap_or(order.level);
+        let in_lots = InLots::of_amend(amend);
         let changed = match left {
-            Some(left) if price == order.level && left <= order.rest => self.reduce(key, left),
+            Some(left) if price == order.level && left <= order.rest => {
+                self.reduce(key, left, in_lots)
+            }
             Some(left) => self.continue_order(account, key, left, price, amend),
             // What is left is cancelled.
             None if published && filled > 0 => self.cancel_keys(vec![key]).map(drop),
@@ -76,15 +79,17 @@ impl Venue {
     }
 
     /// Reduces what an order offers.
-    fn reduce(&mut self, key: OrderKey, left: Amount) -> Result<(), KrakenError> {
+    fn reduce(&mut self, key: OrderKey, left: Amount, in_lots: InLots) -> Result<(), KrakenError> {
         let order = self.orders.get(key);
         let market = usize::from(order.market.0);
         let scale = &self.markets[market].scale;
         let base = order.base_filled + left;
-        let quote = scale.quote_floor(base, order.level);
-        let is_exact = quote == scale.quote_ceil(base, order.level);
-        let quote = quote.filter(|_| is_exact);
-        let quote = quote.ok_or(KrakenError::InvalidVolume)?;
+        let quote = match in_lots {
+            // Nothing changes.
+            InLots::Nothing => order.quote,
+            _ => in_lots.value(scale, order.side, base, order.level)?,
+        };
+        in_lots.check(scale, base, order.level)?;
         let is_large_enough = self.check_large_enough(market, left, order.level);
         if !self.kraken.rules.are_published() && is_large_enough.is_err() {
             return Err(KrakenError::InvalidVolume);
@@ -174,6 +179,7 @@ impl Venue {
         let beside = Beside {
             continues: Some(key),
             posts: amend.post_only,
+            in_lots: InLots::of_amend(amend),
             earlier: None,
         };
         let mut checked = self.kraken_check(account, &new, &beside)?;

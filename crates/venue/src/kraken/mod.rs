@@ -138,6 +138,9 @@ pub struct KrakenAmend {
     pub post_only: bool,
     /// After this the change is refused.
     pub deadline: Option<VenueTime>,
+    /// Whether what is not filled yet has to be whole lots too, as it had to before version 7 of data folders. The new
+    /// volume always has to be.
+    pub left_in_lots: bool,
 }
 
 /// An accepted order.

@@ -6,12 +6,15 @@ use cambist_core::order::FillBy;
 use cambist_core::token::AMOUNT_MAX;
 use cambist_core::{Amount, Hash, MarketId, OrderKind, Price, Side, TokenId, VenueTime};
 
-use super::{EXPIRY_MS, KrakenAdded, KrakenError, KrakenOrderType, NewKrakenOrder, OrderFields};
+use super::{
+    EXPIRY_MS, KrakenAdded, KrakenAmend, KrakenError, KrakenOrderType, NewKrakenOrder, OrderFields,
+};
 use crate::account::AccountId;
 use crate::checks::Placement;
 use crate::mode::ExchangeMode;
 use crate::orders::OrderKey;
 use crate::request::{NewOrder, RequestKind};
+use crate::scale::Scale;
 use crate::venue::{Market, Venue};
 
 /// An order that never expires.
@@ -36,6 +39,63 @@ impl Checked {
     }
 }
 
+/// Which amount has to be a whole number of lots, whose value at the order's level is exact.
+#[derive(Clone, Copy, Default)]
+pub(super) enum InLots {
+    /// What the order is to trade.
+    #[default]
+    Volume,
+    /// The volume that an amend states, with what was filled before. What is left of it may be no whole lots, because
+    /// orders of others may be for less than one.
+    Stated(Amount),
+    /// None: an amend states no volume.
+    Nothing,
+}
+
+impl InLots {
+    pub(super) fn of_amend(amend: &KrakenAmend) -> Self {
+        match amend.volume {
+            _ if amend.left_in_lots => Self::Volume,
+            Some(volume) => Self::Stated(volume),
+            None => Self::Nothing,
+        }
+    }
+
+    /// The value of what is to be traded, rounded so that it may trade at its level.
+    pub(super) fn value(
+        self,
+        scale: &Scale,
+        side: Side,
+        base: Amount,
+        level: Price,
+    ) -> Result<Amount, KrakenError> {
+        let value = match (self, side) {
+            (Self::Volume, _) | (_, Side::Sell) => scale.quote_floor(base, level),
+            (Self::Stated(_) | Self::Nothing, Side::Buy) => scale.quote_ceil(base, level),
+        };
+        value.ok_or(KrakenError::InvalidVolume)
+    }
+
+    /// Refuses what is no whole number of lots. `base` is what the order is to trade.
+    pub(super) fn check(
+        self,
+        scale: &Scale,
+        base: Amount,
+        level: Price,
+    ) -> Result<(), KrakenError> {
+        let base = match self {
+            Self::Volume => base,
+            Self::Stated(volume) => volume,
+            Self::Nothing => return Ok(()),
+        };
+        if scale.quote_floor(base, level) == scale.quote_ceil(base, level) {
+            Ok(())
+        } else {
+            Err(KrakenError::InvalidVolume)
+        }
+    }
+}
+
 /// What the checks of an order take into account beside the state.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Beside<'a> {
@@ -43,6 +103,8 @@ pub(super) struct Beside<'a> {
     pub continues: Option<OrderKey>,
     /// Whether it is refused if it would take now, although it may take later.
     pub posts: bool,
+    /// What has to be whole lots.
+    pub in_lots: InLots,
     /// Orders of the same request that were only checked.
     pub earlier: Option<&'a Earlier>,
 }
@@ -182,7 +244,7 @@ impl Venue {
             self.check_life_and_name(account, new)?;
         }
         let (level, kind) = Self::level_and_kind(market, new)?;
-        let amounts = self.check_volume(market, new, level)?;
+        let amounts = self.check_volume(market, new, level, beside.in_lots)?;
         let [base, quote] = amounts;
         if !market.is_within_band(self.now, new.side, level, amounts) {
             return Err(KrakenError::InvalidPrice);
@@ -310,16 +372,16 @@ impl Venue {
         }
     }
 
-    /// Base and quote of an order: whole lots, whose value at its level is exact, within the tokens' bounds.
+    /// Base and quote of an order: as a rule whole lots, whose value at its level is exact, within the tokens' bounds.
     fn check_volume(
         &self,
         market: &Market,
         new: &NewKrakenOrder,
         level: Price,
+        in_lots: InLots,
     ) -> Result<[Amount; 2], KrakenError> {
         let base = new.volume;
-        let quote = market.scale.quote_floor(base, level);
-        let quote = quote.ok_or(KrakenError::InvalidVolume)?;
+        let quote = in_lots.value(&market.scale, new.side, base, level)?;
         let within = |token: &TokenId, amount: Amount, below: KrakenError| {
             let spec = &self.tokens.get(token).ok_or(KrakenError::UnknownPair)?.spec;
             if !spec.enabled {
@@ -335,8 +397,10 @@ impl Venue {
         };
         within(&market.config.base, base, KrakenError::BelowOrderMinimum)?;
         within(&market.config.quote, quote, KrakenError::BelowCostMinimum)?;
-        let is_exact = market.scale.quote_ceil(base, level) == Some(quote);
-        if !is_exact || market.scale.level(new.side, base, quote) != Some(level) {
+        in_lots.check(&market.scale, base, level)?;
+        // What is left of an order may be so little that its value in whole units is not the level's.
+        let states_level = matches!(in_lots, InLots::Volume);
+        if states_level && market.scale.level(new.side, base, quote) != Some(level) {
             return Err(KrakenError::InvalidVolume);
         }
         Ok([base, quote])

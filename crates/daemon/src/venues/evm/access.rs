@@ -9,7 +9,7 @@ use cambist_client::{
 use cambist_core::request::UnknownCause;
 use cambist_evm::EthKey;
 use cambist_evm::block::Block;
-use cambist_evm::rpc::{Ask, BlockAt};
+use cambist_evm::rpc::{Ask, BlockAt, CallAt};
 use cambist_host::exit::{Exit, Failure};
 use cambist_host::secrets;
 
@@ -76,6 +76,19 @@ impl EvmAccess {
         let asked = retry.ask(async || {
             let answer = self.nodes.fact(ask).await;
             answer.map_err(|why| error::<A>(&why))
+        });
+        asked.await
+    }
+
+    /// What a view of a contract returns; the text with which the contract reverts it at every node.
+    pub async fn view(
+        &self,
+        ask: &CallAt,
+        retry: StartRetry<'_>,
+    ) -> Result<Result<Vec<u8>, String>, CallError> {
+        let asked = retry.ask(async || {
+            let answer = self.nodes.view(ask).await;
+            answer.map_err(|why| error::<CallAt>(&why))
         });
         asked.await
     }

@@ -121,10 +121,12 @@ impl Session {
             ranges: BTreeMap::new(),
             link,
         };
-        let factory = session
-            .ask(session.link.router, &Call::Factory {}, retry)
-            .await?;
-        if one_address(&factory).map_err(of_answer)? != session.link.factory {
+        let (router, call) = (session.link.router, Call::Factory {});
+        let factory = session.ask(router, &call, retry).await?;
+        let factory = one_address(&factory).map_err(|error| {
+            session.other_contract(router, call.signature(), &error.to_string())
+        })?;
+        if factory != session.link.factory {
             let called = if session.link.in_ranges {
                 "position manager"
             } else {
@@ -223,7 +225,56 @@ impl Session {
         retry: StartRetry<'_>,
     ) -> anyhow::Result<Vec<u8>> {
         let ask = CallAt::view(contract, call, BlockTag::Latest);
-        Ok(self.access.fact(&ask, retry).await?)
+        self.view(contract, call.signature(), &ask, retry).await
+    }
+
+    /// What a view of a contract returns. One that the contract reverts at every node would be asked for ever: it is
+    /// another contract.
+    async fn view(
+        &self,
+        contract: Address,
+        function: &str,
+        ask: &CallAt,
+        retry: StartRetry<'_>,
+    ) -> anyhow::Result<Vec<u8>> {
+        let answer = self.access.view(ask, retry).await?;
+        answer.map_err(|text| self.other_contract(contract, function, &text))
+    }
+
+    /// The refusal of a contract that is not what the file means.
+    fn other_contract(&self, contract: Address, function: &str, found: &str) -> anyhow::Error {
+        let (key, kind) = self.meant(contract);
+        refused(format!(
+            "{key}: the contract at {} has no usable {function} ({found}), so that it is no {kind}: compare the address with the one that the deployment publishes for this chain",
+            contract.to_hex()
+        ))
+    }
+
+    /// The key that names a contract, and what it is to be.
+    fn meant(&self, contract: Address) -> (String, &'static str) {
+        let mut tokens = self.link.tokens.iter();
+        if contract == self.link.router {
+            let kind = if self.link.in_ranges {
+                "position manager of Uniswap V3"
+            } else {
+                "router of Uniswap V2"
+            };
+            (self.link.called().to_owned(), kind)
+        } else if contract == self.link.factory {
+            let kind = if self.link.in_ranges {
+                "factory of Uniswap V3"
+            } else {
+                "factory of Uniswap V2"
+            };
+            ("venue.factory".to_owned(), kind)
+        } else if let Some((symbol, _)) = tokens.find(|(_, address)| **address == contract) {
+            (
+                format!("venue.tokens.{symbol}"),
+                "ERC-20 token with decimals",
+            )
+        } else {
+            ("the pool of venue.factory".to_owned(), "pool of this kind")
+        }
     }
 
     /// The tokens, markets and pools of the file, as their contracts state them.

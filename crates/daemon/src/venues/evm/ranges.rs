@@ -111,8 +111,9 @@ impl Session {
         let [_, finalized] = self.access.blocks(retry).await?;
         let at = BlockTag::Number(finalized.number);
         let (manager, owner) = (self.link.router, self.link.account);
-        let call = CallAt::view(manager, &TokenCall::BalanceOf { owner }, at);
-        let count = self.access.fact(&call, retry).await?;
+        let call = TokenCall::BalanceOf { owner };
+        let ask = CallAt::view(manager, &call, at);
+        let count = self.view(manager, call.signature(), &ask, retry).await?;
         let count = one_number(&count).map_err(of_answer)?;
         let count = u64::try_from(count).unwrap_or(u64::MAX);
         if count > POSITIONS_MAX {
@@ -145,7 +146,7 @@ impl Session {
         retry: StartRetry<'_>,
     ) -> anyhow::Result<Vec<u8>> {
         let ask = CallAt::view_of(contract, call.encode(), at);
-        Ok(self.access.fact(&ask, retry).await?)
+        self.view(contract, call.signature(), &ask, retry).await
     }
 }
 

@@ -5,7 +5,6 @@ use cambist_core::Intent;
 use cambist_evm::EthKey;
 use cambist_evm_venue::account::AccountError;
 use cambist_evm_venue::fees::Fees;
-use cambist_signing::SignerError;
 
 use super::journal::Journal;
 use crate::venues::{NotSealed, SealedBytes, Sealer};
@@ -44,7 +43,7 @@ impl Sealer for EvmSealer {
             Err(why @ AccountError::Seal(_)) => Err(NotSealed::Failed(why.to_string())),
             // Fees above the cap, or nothing known of the chain yet: a later intent may be sealed. An account that
             // stopped has its own cause, and an end.
-            Err(why) => Err(NotSealed::Signer(SignerError::Refused(why.to_string()))),
+            Err(why) => Err(NotSealed::Later(why.to_string())),
         }
     }
 }

@@ -64,6 +64,16 @@ impl Counter {
         }
     }
 
+    /// With calls that are about to be made. No more than the counter at the venue holds: refused calls are not counted
+    /// there. Those that are on their way when it is full are covered by what a tier leaves unused.
+    fn with(self, parts: u64, tier: Tier) -> Self {
+        let most = u64::from(tier.counter_most()) * PARTS;
+        Self {
+            parts: self.parts.saturating_add(parts).min(most),
+            ..self
+        }
+    }
+
     /// Hundredths of a call, rounded up.
     fn hundredths(self) -> u32 {
         u32::try_from(self.parts.div_ceil(PARTS)).unwrap_or(u32::MAX)
@@ -89,7 +99,8 @@ impl KeyCalls {
             at,
         };
         let counter = match boot.as_deref().and_then(|boot| read(&path, boot, now)) {
-            Some(Kept::Counter(counter)) => counter,
+            // Earlier programs counted refused calls as well.
+            Some(Kept::Counter(counter)) => counter.with(0, tier),
             Some(Kept::BeforeThisBoot) => full(Duration::ZERO),
             None if was_used => full(now),
             None => Counter { parts: 0, at: now },
@@ -106,9 +117,9 @@ impl KeyCalls {
     /// Counts calls that are about to be made.
     pub fn add(&self, calls: u32) {
         let mut counter = self.counter();
-        *counter = counter.at(self.clock.since_boot(), self.tier);
         let added = u64::from(calls) * u64::from(CALL) * PARTS;
-        counter.parts = counter.parts.saturating_add(added);
+        let now = self.clock.since_boot();
+        *counter = counter.at(now, self.tier).with(added, self.tier);
         let (Some(file), Some(boot)) = (&self.file, &self.boot) else {
             return;
         };
@@ -254,6 +265,32 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         let new = KeyCalls::open_at(folder.path(), TIER, false, Some(BOOT.to_owned()));
         assert_eq!(new.counted(), 0, "a key that was not used before");
+    }
+
+    /// The venue does not count what it refuses, so that its counter is full at most.
+    #[test]
+    fn refused_calls_do_not_lift_it_above_what_the_venue_counts() {
+        for tier in Tier::ALL {
+            let folder = private_folder();
+            let open = || KeyCalls::open_at(folder.path(), tier, true, Some(BOOT.to_owned()));
+            let most = tier.counter_most();
+            let is_full = |calls: &KeyCalls| (most - 10..=most).contains(&calls.counted());
+            let calls = open();
+            for _ in 0..500 {
+                calls.add(2);
+            }
+            assert!(is_full(&calls), "{tier:?}: {}", calls.counted());
+            assert!(is_full(&open()), "as after a kill");
+            // The venue has forgotten so much of a full counter when the questions of a start fit.
+            let (used, per_s) = tier.calls();
+            let longest = u64::from(most + START_CALLS * CALL - used) * 1_000 / u64::from(per_s);
+            assert!(open().wait() <= Duration::from_millis(longest));
+            let us = Clock::new().since_boot().as_micros();
+            let parts = 900 * u64::from(CALL) * PARTS;
+            let text = format!("{BOOT} {us:020} {parts:020}\n");
+            std::fs::write(folder.path().join(FILE), text).unwrap();
+            assert!(is_full(&open()), "of an earlier program");
+        }
     }
 
     /// Such as after the host was started again: it was full at most when that began.

@@ -159,6 +159,65 @@ fn a_wrong_volume_of_an_amend_is_named_as_its_parameter() {
     );
 }
 
+/// Orders of others may be for less than a lot. What an amend states has to be whole lots, what is left has not.
+#[test]
+fn an_order_that_was_filled_by_less_than_a_lot_is_amended_like_any_other() {
+    const LOT: Amount = ONE / 10_000;
+    let part = ONE / 3;
+    for (side, [moved, taken]) in [(Side::Buy, [9_999, 9_998]), (Side::Sell, [10_001, 10_002])] {
+        let filled = || {
+            let mut traders = Traders::new();
+            let number = traders.add(ALICE, limit(side, 10_000, 20)).unwrap();
+            traders.world.place(BOB, side.opposite(), 10_000, part);
+            assert_eq!(traders.view(ALICE, number).base_filled, part);
+            (traders, number)
+        };
+        for (volume, price, shown) in [
+            (None, Some(moved), 2 * ONE),
+            (None, Some(10_000), 2 * ONE),
+            (Some(2 * ONE), Some(moved), 2 * ONE),
+            (Some(3 * ONE), None, 3 * ONE),
+            (Some(ONE), Some(moved), ONE),
+            (Some(ONE + LOT), None, ONE + LOT),
+        ] {
+            let (mut traders, number) = filled();
+            traders.amend(number, volume, price).unwrap();
+            let view = traders.view(ALICE, number);
+            assert_eq!((view.volume, view.base_filled), (shown, part), "{side:?}");
+            // Less at the same price, and moved again.
+            traders.amend(number, Some(shown - LOT), None).unwrap();
+            traders.amend(number, None, Some(moved)).unwrap();
+            traders.world.place(BOB, side.opposite(), taken, part);
+            let left = limit(side.opposite(), taken, 30);
+            traders.add(BOB, left).unwrap();
+            let view = traders.view(ALICE, number);
+            assert_eq!(
+                (view.status, view.base_filled),
+                (KrakenStatus::Closed, shown - LOT),
+                "{side:?} {volume:?} {price:?}"
+            );
+        }
+        for (volume, price) in [(ONE + 1, None), (ONE + 1, Some(moved)), (part + LOT, None)] {
+            let (mut traders, number) = filled();
+            let amended = traders.amend(number, Some(volume), price);
+            assert_eq!(amended, Err(KrakenError::InvalidQuantity), "{volume}");
+        }
+        // Inputs of data folders of before are answered as they were.
+        let (mut traders, number) = filled();
+        let amend = KrakenAmend {
+            order: OrderRef::Number(number),
+            volume: None,
+            price: Some(Price(moved)),
+            post_only: false,
+            deadline: None,
+            left_in_lots: true,
+        };
+        let answer = traders.call(ALICE, KrakenAction::Amend(Box::new(amend)));
+        let refused = KrakenReply::Refused(KrakenError::InvalidQuantity);
+        assert_eq!(answer, refused);
+    }
+}
+
 #[test]
 fn an_amend_that_would_be_matched_too_late_changes_nothing() {
     let mut traders = Traders::new();
@@ -174,6 +233,7 @@ fn an_amend_that_would_be_matched_too_late_changes_nothing() {
             price,
             post_only: false,
             deadline: Some(traders.world.now.plus_ms(ahead_ms)),
+            left_in_lots: false,
         };
         let answer = traders.call(ALICE, KrakenAction::Amend(Box::new(amend)));
         (answer, traders.view(ALICE, number))

@@ -114,6 +114,7 @@ fn every_history_balances() {
                     price: (below(2) == 1).then_some(Price(ticks)),
                     post_only: below(2) == 1,
                     deadline: None,
+                    left_in_lots: false,
                 })),
                 (4, _) => {
                     traders

@@ -122,6 +122,7 @@ impl Traders {
             price: price.map(Price),
             post_only: false,
             deadline: None,
+            left_in_lots: false,
         }));
         match self.call(ALICE, action) {
             KrakenReply::Amended(number) => Ok(number),
@@ -193,6 +194,7 @@ fn posted(traders: &mut Traders, number: u64, ticks: u64) -> Result<(), KrakenEr
         price: Some(Price(ticks)),
         post_only: true,
         deadline: None,
+        left_in_lots: false,
     };
     match traders.call(ALICE, KrakenAction::Amend(Box::new(amend))) {
         KrakenReply::Amended(_) => Ok(()),
