@@ -64,8 +64,9 @@ impl World {
     }
 
     fn noticed_limits(&self) -> Option<&Limits> {
-        let notices = self.is_up() && self.active_faults.undetected_until <= self.now;
-        self.limits.as_ref().filter(|_| notices)
+        let faults = &self.active_faults;
+        let has_noticed = faults.unexplained.is_empty() && faults.undetected_until <= self.now;
+        self.limits.as_ref().filter(|_| self.is_up() && has_noticed)
     }
 
     fn base_of(&self, symbol: &str) -> Option<TokenId> {
@@ -75,7 +76,7 @@ impl World {
     }
 
     /// Most of a base token that the account may hold if everything alive fills, by the venue; nothing of one that is not
-    /// traded. `None` while no daemon runs, which would notice a flow, and while it has not noticed one.
+    /// traded. `None` while no daemon runs, which would notice a flow, and while there is one that it may not have noticed.
     pub(crate) fn most_of_token(&self, symbol: &str) -> Option<Amount> {
         let limits = self.noticed_limits()?;
         let Some(token) = self.base_of(symbol) else {
