@@ -100,10 +100,8 @@ impl VenueArg {
         match self {
             Self::Exchange | Self::Sequenced => QUOTED_MIN_PERCENT,
             Self::Kraken => QUOTED_MIN_PERCENT_COUNTED,
-            // Nothing rests at a pool.
-            Self::EvmPools => 0,
-            // Limits over both venues are in force all the time, and near what is held.
-            Self::Portfolio => 0,
+            // Nothing rests at a pool; and limits over two venues are near what is held all the time.
+            Self::EvmPools | Self::Portfolio => 0,
         }
     }
 }

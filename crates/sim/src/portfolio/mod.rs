@@ -59,7 +59,7 @@ impl Part {
 
 /// Two worlds that trade on their venues as one portfolio.
 pub struct PortfolioWorld {
-    worlds: [World; 2],
+    worlds: [Box<World>; 2],
     rules: PortfolioRules,
     engine: Rc<RefCell<PortfolioEngine>>,
     seed: u64,
@@ -83,7 +83,7 @@ impl PortfolioWorld {
         let rules = drawn(&mut random, is_wide, &configs);
         let engine = Rc::new(RefCell::new(PortfolioEngine::new(rules.clone())));
         let [first, second] = configs;
-        let mut worlds = [World::new(first)?, World::new(second)?];
+        let mut worlds = [Box::new(World::new(first)?), Box::new(World::new(second)?)];
         for (venue, world) in worlds.iter_mut().enumerate() {
             let engine = Rc::clone(&engine);
             world.join_portfolio(Part {
@@ -101,7 +101,7 @@ impl PortfolioWorld {
     }
 
     /// Its worlds.
-    pub const fn worlds(&mut self) -> &mut [World; 2] {
+    pub const fn worlds(&mut self) -> &mut [Box<World>; 2] {
         &mut self.worlds
     }
 
@@ -112,8 +112,8 @@ impl PortfolioWorld {
             .each_ref()
             .map(|world| world.config().duration_ms);
         self.step_while(|at, _| at <= Time::from_ms(until[0]));
-        self.worlds.iter_mut().for_each(World::calm);
-        let recoveries = self.worlds.each_ref().map(World::begin_recovery);
+        self.worlds.iter_mut().for_each(|world| world.calm());
+        let recoveries = self.worlds.each_ref().map(|world| world.begin_recovery());
         self.step_while(|at, worlds| {
             let mut each = worlds.iter().zip(&recoveries);
             each.any(|(world, recovery)| at <= recovery.limit && !world.is_recovered(recovery))
@@ -131,9 +131,9 @@ impl PortfolioWorld {
     }
 
     /// Processes events of both worlds in the order of time, while `goes_on` at the time of the next one.
-    fn step_while(&mut self, mut goes_on: impl FnMut(Time, &[World; 2]) -> bool) {
+    fn step_while(&mut self, mut goes_on: impl FnMut(Time, &[Box<World>; 2]) -> bool) {
         loop {
-            let next = self.worlds.each_ref().map(World::next_at);
+            let next = self.worlds.each_ref().map(|world| world.next_at());
             let Some((venue, at)) = earliest(next) else {
                 return;
             };
@@ -206,7 +206,7 @@ impl PortfolioWorld {
         let Some(most) = self.rules.exposure_max else {
             return;
         };
-        let values = self.worlds.each_ref().map(World::most_value);
+        let values = self.worlds.each_ref().map(|world| world.most_value());
         if let [Some(first), Some(second)] = values
             && first.saturating_add(second) > most
         {
