@@ -282,10 +282,11 @@ fn explained(which: &Which, json: bool) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Reads from the account of a file's keys, and shows a wait that takes long. The other value is the decimals of every
-/// token by symbol.
+/// Reads from the account of a file's keys, opened in a way, and shows a wait that takes long. The other value is the
+/// decimals of every token by symbol.
 fn read<T>(
     which: &Which,
+    open: impl AsyncFnOnce(&Daemon) -> anyhow::Result<end_checks::Account>,
     what: impl AsyncFnOnce(&end_checks::Account) -> anyhow::Result<T>,
 ) -> anyhow::Result<(T, BTreeMap<String, u8>)> {
     let daemon = Daemon::load_unpinned(&which.config)?;
@@ -294,7 +295,7 @@ fn read<T>(
         .build()?;
     runtime.block_on(async {
         let mut read = std::pin::pin!(async {
-            let account = end_checks::Account::open(&daemon).await?;
+            let account = open(&daemon).await?;
             Ok((what(&account).await?, account.decimals()))
         });
         let mut waited = Duration::ZERO;
@@ -317,7 +318,8 @@ fn read<T>(
 }
 
 fn balances(which: &Which, json: bool) -> anyhow::Result<Exit> {
-    let (totals, decimals) = read(which, async |account| account.totals().await)?;
+    let open = end_checks::Account::open_holdings;
+    let (totals, decimals) = read(which, open, async |account| account.totals().await)?;
     let whole = |symbol: &String, units: u128| {
         let decimals = decimals.get(symbol).copied().unwrap_or(0);
         money::whole(units, decimals)
@@ -346,7 +348,10 @@ fn orders(args: &OrdersArgs, json: bool) -> anyhow::Result<Exit> {
     } else {
         end_checks::Which::Resting
     };
-    let (orders, decimals) = read(&args.which, async |account| account.orders(which).await)?;
+    let open = end_checks::Account::open;
+    let (orders, decimals) = read(&args.which, open, async |account| {
+        account.orders(which).await
+    })?;
     let orders = orders
         .iter()
         .filter(|order| args.all || !order.status.is_final());

@@ -119,7 +119,7 @@ pub async fn of(daemon: &Daemon, session: &Session, bound: &Bound) -> anyhow::Re
                 || "would be quoted".to_owned(),
                 |why| {
                     let (name, text) = (why.control.name(), withheld::text(spec, why));
-                    format!("not quoted: {name}: {text}; {}", why.control.remedy())
+                    format!("not quoted: {name}: {text}; {}", why.remedy())
                 },
             );
             let line = format!("{} {}: {what}", spec.name, side.name());

@@ -144,6 +144,15 @@ impl Account {
         Ok(Self { reader, tokens })
     }
 
+    /// The account of a daemon's keys with all that it holds, shares of pools among it.
+    pub async fn open_holdings(daemon: &Daemon) -> anyhow::Result<Self> {
+        let access = tokio::sync::Mutex::new(Access::of_command(daemon, TIMEOUT_MS)?);
+        let ask = async || access.lock().await.holdings_reader(daemon).await;
+        let reader = until_answered(ask).await?;
+        let tokens = until_answered(async || reader.tokens().await).await?;
+        Ok(Self { reader, tokens })
+    }
+
     /// Decimals by token symbol.
     pub fn decimals(&self) -> BTreeMap<String, u8> {
         let tokens = self.tokens.iter();

@@ -6,7 +6,8 @@
 //!
 //! Nothing is traded while the holdings of one of the venues are not known. What is undecided there counts when it is
 //! booked, so that orders may rest there. Two hedges of the same holdings would trade every distance twice: a portfolio
-//! with such is refused. A distance beyond `open_amount_max` is not from what is hedged, and is left alone.
+//! with such is refused. A distance beyond `open_amount_max` is not from what is hedged, and is left alone. Where the fee is
+//! taken of what is bought, a bid buys the fee as well; what is less than the smallest order stays open, and is stated.
 //!
 //! It keeps no state.
 
@@ -15,7 +16,7 @@ use cambist_core::strategy::{Strategy, Targets, View};
 use cambist_core::withheld::{Compared, Unit, Withheld};
 use cambist_core::{Amount, MarketSpec, Side};
 
-use crate::closing::{UNWIND_BPS, close, distance};
+use crate::closing::{UNWIND_BPS, close, distance, left_open};
 use crate::parameter::{Kind, Looser, ParamError, Parameter, Params};
 use crate::registry::{FirstLeg, OpenLeg, Promise, StrategyInfo, TwoLegs};
 use crate::scale::base_floor;
@@ -173,9 +174,9 @@ impl Hedge {
             return Err(Withheld::compared(Control::StrategySkew, compared));
         }
         if leg.1 > self.tolerance {
-            close(view, leg, self.unwind_bps, targets);
+            close(view, leg, self.open_max, self.unwind_bps, targets);
         }
-        Ok(())
+        left_open(view, leg, self.tolerance, self.unwind_bps).map_or(Ok(()), Err)
     }
 }
 

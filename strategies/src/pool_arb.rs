@@ -5,8 +5,9 @@
 //! gone costs nothing. The second leg takes from the book with a limit of `unwind_bps` beyond the mid, which is the
 //! only slippage of a round. Its size is not remembered but read: it is the distance of the base holdings from
 //! `base_target`, which the ledger knows exactly after every crash. While a leg is open nothing is swapped, and its
-//! order is replaced until the distance is below what the venue takes. A distance of more than two rounds is not from
-//! this strategy, and is left alone. So it must be the only strategy of its market.
+//! order is replaced until the distance is below what the venue takes, or at most `tolerance`. What is left open so is part
+//! of the next round, so that a leg is never larger than `round_amount_max`. A distance of more than two rounds is not
+//! from this strategy, and is left alone. So it must be the only strategy of its market.
 //!
 //! With `book` the book is that of a market at another venue, and what is held there counts with what is held here. The
 //! strategy then only swaps: `hedge` at that market closes the leg. Nothing is swapped while the leg is open, while
@@ -23,11 +24,11 @@ use cambist_core::strategy::{Holdings, OtherMarket, PoolView, Strategy, Targets,
 use cambist_core::withheld::{Compared, Unit, Withheld};
 use cambist_core::{Amount, MarketSpec, Price, Qty, Side};
 
-use crate::closing::{UNWIND_BPS, close, distance};
+use crate::closing::{UNWIND_BPS, close, distance, lots_due};
 use crate::parameter::{Kind, Looser, ParamError, Parameter, Params};
 use crate::registry::{FirstLeg, OpenLeg, Promise, StrategyInfo, TwoLegs};
 use crate::scale::{base_floor, lots_floor};
-use crate::sizing::is_orderable;
+use crate::sizing::least_lots;
 use round::{Outcome, Round, RoundBook};
 
 const WHOLE: Amount = 10_000;
@@ -67,7 +68,18 @@ pub const INFO: StrategyInfo = StrategyInfo {
             kind: AMOUNT,
             default: None,
             looser: Looser::Higher,
-            meaning: "Largest round, and so the largest open leg. Rounded down to whole lots.",
+            meaning: "Largest round together with what is open before it, and so the largest open leg. \
+                      Rounded down to whole lots.",
+        },
+        Parameter {
+            name: "tolerance",
+            unit: "base tokens",
+            kind: AMOUNT,
+            default: Some("0"),
+            looser: Looser::Higher,
+            meaning: "No leg is open while the distance from base_target is at most this, or less than \
+                      the smallest order that the book takes. With book at least the tolerance of the \
+                      hedge there.",
         },
         Parameter {
             name: "profit_min_bps",
@@ -111,6 +123,8 @@ struct PoolArb {
     /// Base units.
     base_target: Amount,
     round_max: Qty,
+    /// Base units.
+    tolerance: Amount,
     profit_min_bps: u32,
     unwind_bps: u32,
     /// The market of another venue that is traded against, if it is not the one beside the pool.
@@ -125,15 +139,33 @@ struct Against<'a> {
     funds: Holdings,
 }
 
+impl Against<'_> {
+    /// The smallest order that closes a leg here, at any limit that it may have: from half of the mid for a sale, and from
+    /// the mid for a purchase. So every order takes what is not less.
+    fn fewest(&self, side: Side) -> Qty {
+        let halves = match side {
+            Side::Buy => 2,
+            Side::Sell => 4,
+        };
+        let price = Price((self.mid / halves).max(1));
+        least_lots(self.book.market, price, Qty(1))
+    }
+}
+
 impl PoolArb {
     fn new(params: &Params, market: &MarketSpec) -> Result<Self, ParamError> {
         let round_max = lots_floor(params, "round_amount_max", market)?;
         if round_max.0 == 0 {
             return Err(params.conflict("round_amount_max", "must be at least one lot"));
         }
+        let tolerance = base_floor(params, "tolerance", market)?;
+        if market.lots_floor(tolerance) >= round_max {
+            return Err(params.conflict("tolerance", "must be below round_amount_max"));
+        }
         Ok(Self {
             base_target: base_floor(params, "base_target", market)?,
             round_max,
+            tolerance,
             profit_min_bps: params.whole("profit_min_bps")?,
             unwind_bps: params.whole("unwind_bps")?,
             book: book_of(params)?,
@@ -181,17 +213,25 @@ impl PoolArb {
         Ok((against, held))
     }
 
-    /// The better of both directions within funds and limits, if it earns enough.
+    /// The better of both directions within funds and limits, if it earns enough and the book takes its other leg. `leg` is
+    /// what is open before it.
     fn round(
         &self,
         view: &View<'_>,
         pool: &PoolView,
         against: &Against<'_>,
+        leg: (Side, Amount),
     ) -> Option<(Side, Outcome)> {
         let rounds = Side::BOTH.map(|side| {
             let round = Round::new(against.book, pool, side);
-            let outcome = round.best(self.lots_max(view, pool, against, side))?;
-            (outcome.profit()? >= self.keep(&outcome)).then_some((side, outcome))
+            let outcome = round.best(self.lots_max(view, pool, against, (side, leg)))?;
+            let market = against.book.market;
+            let base = market.base_amount(Qty(outcome.lots))?;
+            let base = base.checked_add(added(side, leg))?;
+            let fewest = against.fewest(side.opposite());
+            let is_closed = base > self.tolerance && market.lots_floor(base) >= fewest;
+            let is_worth_it = outcome.profit()? >= self.keep(&outcome);
+            (is_closed && is_worth_it).then_some((side, outcome))
         });
         let earns = |(_, outcome): &(Side, Outcome)| outcome.profit();
         rounds.into_iter().flatten().max_by_key(earns)
@@ -204,7 +244,14 @@ impl PoolArb {
     }
 
     /// Most lots of a round: its limit, the value that a swap may have, and what both legs have to spend.
-    fn lots_max(&self, view: &View<'_>, pool: &PoolView, against: &Against<'_>, side: Side) -> u64 {
+    /// What is open in the direction of the swap is part of its limit.
+    fn lots_max(
+        &self,
+        view: &View<'_>,
+        pool: &PoolView,
+        against: &Against<'_>,
+        (side, leg): (Side, (Side, Amount)),
+    ) -> u64 {
         let swap = pool.swap;
         let market = against.book.market;
         // The engine values a swap at its most: with its slippage, and with the fee that is bought as well.
@@ -240,7 +287,8 @@ impl PoolArb {
         };
         // What the swap brings pays for the leg on the book beside the pool.
         let there = if elsewhere { there } else { u64::MAX };
-        let round_max = lots(view.market.base_amount(self.round_max).unwrap_or(0));
+        let round_max = view.market.base_amount(self.round_max).unwrap_or(0);
+        let round_max = lots(round_max.saturating_sub(added(side, leg)));
         round_max.min(allowed).min(held).min(there)
     }
 
@@ -259,9 +307,10 @@ impl PoolArb {
         view: &View<'_>,
         pool: &PoolView,
         against: &Against<'_>,
+        leg: (Side, Amount),
         targets: &mut Targets,
     ) {
-        let Some((side, outcome)) = self.round(view, pool, against) else {
+        let Some((side, outcome)) = self.round(view, pool, against, leg) else {
             return;
         };
         let round = Round::new(against.book, pool, side);
@@ -276,7 +325,10 @@ impl PoolArb {
         if let Some(why) = self.too_far(view.market, leg.1) {
             return Err(why);
         }
-        if close(view, leg, self.unwind_bps, targets) {
+        let round_max = view.market.base_amount(self.round_max);
+        let most = round_max.and_then(|most| most.checked_mul(ROUNDS_OPEN.into()));
+        let most = most.unwrap_or(Amount::MAX);
+        if leg.1 > self.tolerance && close(view, leg, most, self.unwind_bps, targets) {
             return Ok(());
         }
         let pool = view.pool.ok_or(Control::NoFairPrice)?;
@@ -285,7 +337,7 @@ impl PoolArb {
         }
         // What is undecided may still open a leg or close one.
         if view.own.is_empty() && view.unknown == [0; 2] {
-            self.begin_round(view, &pool, &Self::beside(view, &pool), targets);
+            self.begin_round(view, &pool, &Self::beside(view, &pool), leg, targets);
         }
         Ok(())
     }
@@ -300,28 +352,31 @@ impl PoolArb {
         let pool = view.pool.ok_or(Control::NoFairPrice)?;
         let (against, held) = Self::elsewhere(view, other)?;
         let all = view.holdings.base.saturating_add(held.base);
-        let (side, open) = distance(all, self.base_target);
-        if let Some(why) = self.too_far(view.market, open) {
+        let leg = distance(all, self.base_target);
+        if let Some(why) = self.too_far(view.market, leg.1) {
             return Err(why);
         }
         if !pool.swap.possible || held.undecided {
             return Err(Control::SwapUndecided.into());
         }
         let market = against.book.market;
-        let lots = market.lots_floor(open);
-        let best = match side {
-            Side::Buy => against.book.asks.first(),
-            Side::Sell => against.book.bids.first(),
-        };
-        let price = best.map_or(Price(against.mid / 2), |level| level.price);
-        if is_orderable(market, price, lots) {
+        let fewest = against.fewest(leg.0);
+        let due = lots_due(market, against.book.fee_bips, leg);
+        if leg.1 > self.tolerance && due >= fewest {
+            // Base units are the same at both markets, and lots are not.
+            let smallest = market.base_amount(fewest).unwrap_or(Amount::MAX);
             let key = "market.strategy.params.base_target";
-            let compared = Compared::new(Unit::Lots, key, lots.0, 0_u64);
+            let compared = Compared::new(Unit::Base, key, leg.1, self.tolerance.max(smallest));
             return Err(Withheld::compared(Control::StrategySkew, compared));
         }
-        self.begin_round(view, &pool, &against, targets);
+        self.begin_round(view, &pool, &against, leg, targets);
         Ok(())
     }
+}
+
+/// What a leg that is left open adds to the one that a swap of this side opens, base units.
+fn added(swap: Side, leg: (Side, Amount)) -> Amount {
+    if leg.0 == swap { 0 } else { leg.1 }
 }
 
 /// The market of another venue that a table names.

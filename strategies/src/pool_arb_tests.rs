@@ -20,11 +20,11 @@ pub(crate) const SAMPLES: &[Sample] = &[
             ("profit_min_bps", "500"),
             ("book", "\"there:ETH-USDC\""),
         ],
-        reasons: &["no_fair_price", "not_configured", "strategy_skew"],
+        reasons: &["no_fair_price", "strategy_skew"],
     },
     Sample {
-        table: "base_target = 10.8\nround_amount_max = 0.2\nprofit_min_bps = 5\nunwind_bps = 30\n",
-        changes: &[("unwind_bps", "40")],
+        table: "base_target = 10.9\nround_amount_max = 0.2\nprofit_min_bps = 5\nunwind_bps = 30\n",
+        changes: &[("unwind_bps", "40"), ("tolerance", "0.15")],
         reasons: &["no_fair_price", "not_configured", "strategy_skew"],
     },
 ];
@@ -74,7 +74,7 @@ fn at_the_limit_of_its_swap_a_round_keeps_its_least_profit() {
         let view = scene.view();
         let beside = scene.pool.unwrap();
         let (side, outcome) = strategy
-            .round(&view, &beside, &PoolArb::beside(&view, &beside))
+            .round(&view, &beside, &PoolArb::beside(&view, &beside), (Buy, 0))
             .unwrap();
         let wanted = scene.decide(&mut usual()).wanted_swap().unwrap();
         let fee = |bought: u128| bought.div_ceil(1_000);
@@ -434,13 +434,122 @@ fn nothing_is_swapped_while_the_leg_elsewhere_is_open() {
         .decide(&mut against("10.9"))
         .withheld(Buy)
         .unwrap();
-    assert_eq!((why.value, why.limit), (Some(100), Some(0)), "lots there");
+    let [open, lot] = [ETH / 10, ETH / 1_000].map(|units| i128::try_from(units).unwrap());
+    assert_eq!(why.unit, Unit::Base, "lots there are others than here");
+    assert_eq!((why.value, why.limit), (Some(open), Some(lot)));
     // Further than two rounds it is not from here.
     let why = over_venues(300)
         .decide(&mut against("5"))
         .withheld(Buy)
         .unwrap();
     assert_eq!(why.limit, Some(12_000));
+}
+
+/// The venue of the book takes no less than 5 lots of a thousandth, and its fee of what is bought; with a tolerance of the
+/// same size and without.
+#[test]
+fn a_leg_that_no_order_closes_is_not_open() {
+    let of = |held: u128, tolerance: &str, minimum: [u128; 2]| {
+        let mut scene = over_venues(300);
+        scene.holdings.base = held;
+        let there = &mut scene.elsewhere[0];
+        (there.market.base.minimum, there.market.quote.minimum) = (minimum[0], minimum[1]);
+        there.fee_bips = 1_000;
+        let table = format!(
+            "base_target = 11\nround_amount_max = 0.6\nprofit_min_bps = 5\nbook = \"there:ETH-USDC\"\n\
+             tolerance = {tolerance}\n"
+        );
+        // A tenth in fees leaves nothing to earn: only what is stated differs.
+        let targets = scene.decide(&mut strategy(&table));
+        assert!(targets.wanted_swap().is_none());
+        let why = targets.withheld(Buy).unwrap();
+        (why.control == Control::StrategySkew).then(|| why.limit.unwrap())
+    };
+    let milli = ETH / 1_000;
+    let least = [5 * milli, 1];
+    let stated = |units: u128| Some(i128::try_from(units).unwrap());
+    // Sold, 5 lots are 5; bought, 4.5 of them arrive.
+    assert_eq!(of(10 * ETH + 5 * milli - 1, "0", least), None);
+    assert_eq!(of(10 * ETH + 5 * milli, "0", least), stated(5 * milli));
+    assert_eq!(of(10 * ETH - 45 * milli / 10 + 1, "0", least), None);
+    let bought = of(10 * ETH - 45 * milli / 10, "0", least);
+    assert_eq!(bought, stated(5 * milli));
+    for (tolerance, most) in [("0.007", 7 * milli), ("0.003", 5 * milli - 1)] {
+        assert_eq!(of(10 * ETH + most, tolerance, least), None, "{tolerance}");
+        let open = of(10 * ETH + most + 1, tolerance, least);
+        assert_eq!(open, stated(most.max(5 * milli)), "{tolerance}");
+    }
+    // 25 USDC are 20 lots of a limit at half of the mid, and 10 at the mid.
+    let worth = [1, 25 * 1_000_000];
+    assert_eq!(of(10 * ETH + 20 * milli - 1, "0", worth), None);
+    assert!(of(10 * ETH + 20 * milli, "0", worth).is_some());
+    assert_eq!(of(10 * ETH - 9 * milli + 1, "0", worth), None);
+    assert!(of(10 * ETH - 9 * milli, "0", worth).is_some());
+}
+
+/// What is left open in the direction of a swap is part of its limit, and nothing of it in the other direction.
+#[test]
+fn a_leg_is_never_larger_than_a_round() {
+    let sizes = |target: &str, bps: i128, minimum: u128| {
+        let mut scene = over_venues(bps);
+        scene.elsewhere[0].market.base.minimum = minimum;
+        let targets = scene.decide(&mut against(target));
+        targets.wanted_swap().map(|swap| match swap.side {
+            Sell => swap.sell,
+            Buy => swap.least,
+        })
+    };
+    let milli = ETH / 1_000;
+    let least = 10 * milli;
+    // 9 thousandths are missing: selling would make it more.
+    assert_eq!(sizes("11.009", 300, least), Some(591 * milli * 999 / 1_000));
+    let [short, even] = ["11.009", "11"].map(|target| sizes(target, -300, least).unwrap());
+    assert_eq!(short, even);
+    // 9 thousandths too many: buying would make it more.
+    let [long, even] = ["10.991", "11"].map(|target| sizes(target, -300, least).unwrap());
+    assert!(long < even && long > even * 98 / 100, "{long} {even}");
+    assert_eq!(sizes("10.991", 300, least), Some(600 * milli * 999 / 1_000));
+    // A round that the book does not take is none; with what is left open it is.
+    assert!(sizes("11", 300, 600 * milli).is_some());
+    assert_eq!(sizes("11", 300, 601 * milli), None);
+    assert_eq!(
+        sizes("11.5", 300, 600 * milli),
+        Some(100 * milli * 999 / 1_000)
+    );
+}
+
+#[test]
+fn a_tolerance_beside_the_pool_leaves_a_leg_open() {
+    let decide = |base: u128, tolerance: &str| {
+        let mut scene = apart(300);
+        scene.holdings.base = base;
+        let table = format!("base_target = 11\nround_amount_max = 0.6\n{tolerance}");
+        let targets = scene.decide(&mut strategy(&table));
+        let swap = targets.wanted_swap().map(|swap| swap.sell);
+        (
+            text(&Targets::clone(&targets))
+                .lines()
+                .last()
+                .unwrap()
+                .to_owned(),
+            swap,
+        )
+    };
+    let (half, most) = ("tolerance = 0.5\n", 11 * ETH + ETH / 2);
+    assert_eq!(decide(most, half).1, Some(6 * ETH / 10 * 999 / 1_000));
+    // The rest of 0.5 in the direction of the swap leaves 0.1 of the round.
+    assert_eq!(
+        decide(11 * ETH - ETH / 2, half).1,
+        Some(ETH / 10 * 999 / 1_000)
+    );
+    assert_eq!(decide(most + ETH / 10_000, half).0, "sell 249250 x 5001 @0");
+    assert_eq!(decide(most, "").0, "sell 249250 x 5000 @0");
+    let refused = |tolerance: &str| {
+        let table = format!("base_target = 11\nround_amount_max = 0.6\ntolerance = {tolerance}");
+        let params = Params::read(INFO.parameters, &table.parse().unwrap()).unwrap();
+        PoolArb::new(&params, &market()).is_err()
+    };
+    assert!(!refused("0.5999") && refused("0.6"));
 }
 
 #[test]

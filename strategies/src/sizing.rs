@@ -187,7 +187,7 @@ pub fn is_orderable(market: &MarketSpec, price: Price, qty: Qty) -> bool {
 }
 
 /// The smallest quantity that the venue accepts at a price, and at least `least`.
-fn least_lots(market: &MarketSpec, price: Price, least: Qty) -> Qty {
+pub(crate) fn least_lots(market: &MarketSpec, price: Price, least: Qty) -> Qty {
     let lots = |amount: Amount, one: Option<Amount>| {
         let lots = one.and_then(|one| amount.checked_add(one - 1)?.checked_div(one));
         lots.and_then(|lots| u64::try_from(lots).ok())

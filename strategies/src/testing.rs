@@ -150,6 +150,7 @@ pub struct Scene {
     pub fills: Vec<Fill>,
     pub traded: Traded,
     pub unknown: [u128; 2],
+    pub taker_fee_bips: u16,
 }
 
 impl Scene {
@@ -177,6 +178,7 @@ impl Scene {
             fills: Vec::new(),
             traded: Traded::default(),
             unknown: [0; 2],
+            taker_fee_bips: 0,
         }
     }
 
@@ -195,6 +197,7 @@ impl Scene {
             fills: &self.fills,
             traded: self.traded,
             unknown: self.unknown,
+            taker_fee_bips: self.taker_fee_bips,
         }
     }
 

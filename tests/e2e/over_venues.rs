@@ -10,6 +10,7 @@ use crate::evm::stage::Stage as OnChain;
 use crate::kraken_daemon::stage::{SOON, on_kraken, usual};
 use crate::support::http::{body, metric};
 use crate::support::process::run;
+use crate::support::stage::{lively, quick};
 use crate::support::{Edit, Program, Proxy, Stage, until};
 
 /// Units of a whole token at both venues.
@@ -18,7 +19,10 @@ const WHOLE: u128 = 10_u128.pow(18);
 /// A pool in which a token costs a fifth less than at the exchange, and the exchange behind a proxy.
 struct Venues {
     chain: OnChain,
+    /// The exchange, with Kraken's interface or its own.
     kraken: Stage,
+    /// Its name in the portfolio.
+    book: &'static str,
     proxy: Proxy,
     /// Base held at the start: on the chain, and at the exchange.
     opening: [u128; 2],
@@ -28,6 +32,20 @@ impl Venues {
     /// With these strategies for the chain and for the exchange; `{target}` is the base held at both.
     fn open(name: &str, on_chain: &str, at_kraken: &str) -> Self {
         let kraken = usual(&format!("over-{name}-b"));
+        Self::at(("kraken", kraken), name, [on_chain, at_kraken], |file| {
+            on_kraken(file);
+            file.put("orders.max_fee_bips", 40)
+                .put("fees.taker_bips", 20);
+        })
+    }
+
+    /// The same at this exchange, with a daemon that is changed for it.
+    fn at(
+        (book, kraken): (&'static str, Stage),
+        name: &str,
+        [on_chain, at_book]: [&str; 2],
+        edit: impl FnOnce(&mut Table),
+    ) -> Self {
         let proxy = Proxy::start(&kraken.address);
         let chain = OnChain::open(&format!("over-{name}-a"));
         let opening = [base_of(&chain), kraken.books().totals["ETH"]];
@@ -42,11 +60,9 @@ impl Venues {
                 .put("market.0.pool.swap_value_max", "300000 TWO");
         });
         kraken.daemon("daemon", &proxy.url, |file| {
-            on_kraken(file);
-            file.put("market.0.strategy", strategy(at_kraken))
+            edit(file);
+            file.put("market.0.strategy", strategy(at_book))
                 .put("orders.maker_only", false)
-                .put("orders.max_fee_bips", 40)
-                .put("fees.taker_bips", 20)
                 .put("market.0.collar_bps", 200)
                 .put("market.0.order_value_max", "100000 USDC")
                 .put("market.0.order_qty_max", "20 ETH");
@@ -54,6 +70,7 @@ impl Venues {
         let venues = Self {
             chain,
             kraken,
+            book,
             proxy,
             opening,
         };
@@ -67,7 +84,8 @@ impl Venues {
         let text = format!(
             "config_version = 1\n[portfolio]\n{limits}\n\
              [[venue]]\nname = 'chain'\nconfig = 'daemon.toml'\ntokens = {{ ONE = 'ETH', TWO = 'USDC' }}\n\
-             [[venue]]\nname = 'kraken'\nconfig = '{other}'\n"
+             [[venue]]\nname = '{}'\nconfig = '{other}'\n",
+            self.book
         );
         std::fs::write(self.chain.path("portfolio.toml"), text).unwrap();
     }
@@ -98,7 +116,7 @@ impl Venues {
     fn finish(&self, daemon: &mut Program) {
         assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
         let object: Value = serde_json::from_str(&daemon.stdout()).unwrap();
-        for name in ["chain", "kraken"] {
+        for name in ["chain", self.book] {
             assert!(object[name]["ends"].is_object(), "{object}");
         }
         assert_eq!(self.kraken.books().open(), 0);
@@ -192,6 +210,58 @@ fn a_pool_and_the_book_of_another_venue_are_arbitraged() {
     let page = body(&address, "/metrics").unwrap();
     let labels = ["market=\"ETH-USDC\""];
     assert!(metric(&page, "cambist_hedge_distance_base_units", &labels).abs() <= 0.001);
+    venues.finish(&mut daemon);
+}
+
+/// The exchange's own interface takes its fee of what is bought, and no order below 0.001 ETH: sales to the pool and
+/// purchases on the book follow each other, and nothing that an order could close stays open. Neither strategy has a
+/// tolerance.
+#[test]
+fn rounds_follow_each_other_where_the_fee_is_taken_of_what_is_bought() {
+    let exchange = Stage::open_kept("over-fees-b", lively);
+    let arb = POOL_ARB.replace("kraken:", "own:");
+    let hedge = HEDGE.replace("tolerance = 0.001\n", "");
+    let venues = Venues::at(("own", exchange), "fees", [&arb, &hedge], |file| {
+        quick(file);
+        file.put("fees.taker_bips", 10);
+    });
+    let (code, text) = venues.command("check", "portfolio.toml");
+    assert_eq!(code, 0, "{text}");
+    // A token costs a fifth more in the pool than at the exchange.
+    venues.chain.node.chain(|chain| {
+        chain.change(|world| {
+            let more = world.reserves[1] / U256::from(2);
+            world.reserves[1] = world.reserves[1] + more;
+            let two = TOKENS[1];
+            let held = world.token(two).of(PAIR) + more;
+            world.token(two).rebase(PAIR, held);
+        });
+    });
+    let mut daemon = venues.run("portfolio.toml");
+    let bought = || venues.held()[1].saturating_sub(venues.opening[1]);
+    until(SOON * 4, "several rounds", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        (bought() >= WHOLE * 19 / 10).then_some(())
+    });
+    assert!(venues.chain.nonce() >= 4, "no swap is above half a token");
+    let (code, text) = venues.command("pause --reason test", "daemon.toml");
+    assert_eq!(code, 0, "{text}");
+    let all: u128 = venues.opening.iter().sum();
+    until(SOON * 2, "a closed leg", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        let held: u128 = venues.held().iter().sum();
+        (held.abs_diff(all) < WHOLE / 1_000).then_some(())
+    });
+    // What stays open is stated with its amount, and needs nothing.
+    let address = venues.kraken.metrics("daemon", &mut daemon);
+    until(SOON, "the rest that is stated", || {
+        let page: Value = serde_json::from_str(&body(&address, "/status")?).ok()?;
+        let why = &page["markets"][0]["withheld"]["buy"];
+        let text = why["why"].as_str()?;
+        let is_stated =
+            text.contains("less than the smallest order") && text.contains("are held at");
+        (is_stated && page["state"] == "active").then_some(())
+    });
     venues.finish(&mut daemon);
 }
 

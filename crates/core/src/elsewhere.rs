@@ -32,7 +32,7 @@ pub fn join(venue: &str, market: &str) -> String {
 pub struct MarketElsewhere {
     /// The market here whose strategies read it.
     pub reader: MarketId,
-    /// The market: its name as above, its tokens as here.
+    /// The market: its name as above, its tokens as here, with the smallest and largest orders of its venue.
     pub market: MarketSpec,
     /// Its book, or why it is missing.
     pub book: Result<BookElsewhere, Withheld>,
@@ -111,12 +111,19 @@ impl Units {
         let (lot, lots_base) = whole(there.lot, of_base)?;
         let (tick, lots_quote) = whole(there.quote_per_lot_tick, of_quote)?;
         let shared = gcd(lots_base, lots_quote);
+        // What an order may be at least and at most is up to the venue there, not to that of the reader.
+        let token = |there: &TokenSpec, here: &TokenSpec, scale: Scale| TokenSpec {
+            minimum: scale.ceil(there.minimum),
+            maximum: scale.floor(there.maximum),
+            dust: scale.ceil(there.dust),
+            ..here.clone()
+        };
         let lots = (lots_base / shared).checked_mul(lots_quote)?;
         let market = MarketSpec {
             id: reader,
             name,
-            base: base.clone(),
-            quote: quote.clone(),
+            base: token(&there.base, base, of_base),
+            quote: token(&there.quote, quote, of_quote),
             lot: lot.checked_mul(lots)? / of_base.down,
             quote_per_lot_tick: tick.checked_mul(lots)? / of_quote.down,
             ..there.clone()

@@ -84,6 +84,25 @@ fn a_market_keeps_its_prices_in_other_units() {
     assert_eq!(units([60, 6]), None, "no amount has as many digits");
 }
 
+/// The smallest and the largest order are those of the venue there, whatever the venue here takes.
+#[test]
+fn orders_are_bounded_by_the_venue_of_the_market() {
+    let mut there = market();
+    (there.base.minimum, there.base.maximum, there.base.dust) = (1_000_001, 5_000_099, 101);
+    (there.quote.minimum, there.quote.maximum) = (100_000_000, 900_000_000);
+    let [mut base, mut quote] = [token(1, "WETH", 8), token(2, "USDC", 10)];
+    (base.minimum, quote.minimum, quote.dust) = (7, 7, 7);
+    let name = join("kraken", "ETH-USDC");
+    let units = Units::new(name, &there, MarketId(0), [&base, &quote]).unwrap();
+    let market = units.translated(&published(&[]), 0).market;
+    let bounds = |token: &TokenSpec| (token.minimum, token.maximum, token.dust);
+    assert_eq!(bounds(&market.base), (10_001, 50_000, 2));
+    assert_eq!(bounds(&market.quote), (10_000_000_000, 90_000_000_000, 0));
+    let here = |token: &TokenSpec| (token.id, token.decimals, token.precision);
+    assert_eq!(here(&market.base), here(&base));
+    assert_eq!(here(&market.quote), here(&quote));
+}
+
 #[test]
 fn amounts_are_rounded_down_and_ages_grow() {
     let units = units([8, 6]).unwrap();

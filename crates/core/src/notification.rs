@@ -19,6 +19,9 @@ use crate::token::{Amount, TokenId};
 pub use crate::control::Control;
 pub use crate::withheld::Withheld;
 
+/// The cause of the trading state that an engine begins with: an engine is not given why an earlier run changed it.
+pub const AS_STORED: &str = "as stored";
+
 /// How an order ended, proven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum End {

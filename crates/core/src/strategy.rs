@@ -243,6 +243,9 @@ pub struct View<'a> {
     pub traded: Traded,
     /// Base units by side, buy then sell, that its orders of unknown state may still trade. They are not among `own`.
     pub unknown: [Amount; 2],
+    /// What the venue takes of what a taking order buys, ten-thousandths; which token it is taken in is the market's
+    /// ([`MarketSpec::fee_in`]).
+    pub taker_fee_bips: u16,
 }
 
 impl View<'_> {

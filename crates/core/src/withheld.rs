@@ -90,6 +90,27 @@ impl Withheld {
         self.control.keys().get(usize::from(self.key)).copied()
     }
 
+    /// Whether a strategy of one target states so what it leaves open: a distance, against the smallest that it trades.
+    const fn is_left_open(&self) -> bool {
+        matches!(self.control, Control::NotConfigured) && self.value.is_some()
+    }
+
+    /// The reason as a sentence.
+    pub const fn sentence(&self) -> &'static str {
+        if self.is_left_open() {
+            return "the distance from base_target is within the strategy's tolerance, or less than the smallest order";
+        }
+        self.control.sentence()
+    }
+
+    /// What an operator can do about it.
+    pub const fn remedy(&self) -> &'static str {
+        if self.is_left_open() {
+            return "nothing: it is traded with what is added to it";
+        }
+        self.control.remedy()
+    }
+
     /// Whether both have the same reason and key, with any numbers.
     pub fn is_alike(&self, other: &Self) -> bool {
         (self.control, self.key) == (other.control, other.key)
@@ -185,6 +206,14 @@ mod tests {
             ..above
         }));
         assert_eq!(Withheld::plain(Control::Level).key(), None);
+        assert_eq!(above.sentence(), Control::PriceBand.sentence());
+        assert_eq!(above.remedy(), Control::PriceBand.remedy());
+        let idle = Control::NotConfigured;
+        let left = Withheld::compared(idle, Compared::new(Unit::Base, "", 1_u8, 2_u8));
+        assert_eq!(left.key(), None);
+        assert!(left.sentence().contains("less than the smallest order"));
+        assert_eq!(Withheld::plain(idle).sentence(), idle.sentence());
+        assert!(left.remedy() != idle.remedy() && Withheld::plain(idle).remedy() == idle.remedy());
         let huge = Compared::new(Unit::Quote, "", u128::MAX, 1_u8);
         assert_eq!(huge.value, Some(i128::MAX));
     }

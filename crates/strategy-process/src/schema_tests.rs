@@ -186,6 +186,7 @@ fn view() -> Value {
         fills: &[],
         traded: Traded::default(),
         unknown: [0; 2],
+        taker_fee_bips: 0,
     };
     let fills = vec![fill; FILLS_MAX];
     let content = Content::new(&view, fills.iter(), &settings(64, true));

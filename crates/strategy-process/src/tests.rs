@@ -122,6 +122,7 @@ impl Scene {
             fills: &std::mem::take(&mut self.fills),
             traded: Traded::default(),
             unknown: [0; 2],
+            taker_fee_bips: 0,
         };
         self.strategy.decide(&view, &mut targets);
         targets

@@ -225,6 +225,12 @@ fn the_balances_of_an_account_are_those_of_all_tokens() {
         let held = stage.held(token).to_string();
         assert!(out.contains(&held), "{held}: {out}");
     }
+    let shares = stage.held(PAIR);
+    assert!(shares > U256::ZERO, "a part of the account is in the pool");
+    let shape: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(shape["LP-ONE-TWO"]["units"], shares.to_string(), "{out}");
+    let (code, out, log) = stage.command("account balances");
+    assert!(code == 0 && out.contains("LP-ONE-TWO"), "{out} {log}");
     assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
 }
 

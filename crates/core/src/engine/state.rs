@@ -9,7 +9,7 @@ use crate::config::EngineConfig;
 use crate::event::{BatchId, Start, TradingState};
 use crate::intent::RecoveredPoolTransaction;
 use crate::market::MarketId;
-use crate::notification::{Fill, Notification};
+use crate::notification::{AS_STORED, Fill, Notification};
 use crate::order::{ClientOrderId, Hash, StrategyId};
 use crate::portfolio::Portfolio;
 use crate::reference::References;
@@ -221,7 +221,7 @@ impl State {
             .collect();
         let slots = slots_of(start);
         if start.restrictions.state > TradingState::Active {
-            let (level, cause) = (start.restrictions.state, "as stored".to_owned());
+            let (level, cause) = (start.restrictions.state, AS_STORED.to_owned());
             actions.push(Action::Notify(Notification::TradingStateChanged {
                 level,
                 cause,

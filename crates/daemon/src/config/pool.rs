@@ -3,11 +3,12 @@
 //! Strategies set targets; the limits here apply to all of them.
 
 use cambist_core::config::{MarketConfig, PoolConfig};
+use cambist_core::math::mul_div_ceil;
 use cambist_core::pool::PoolSpec;
-use cambist_core::{MarketSpec, TokenId, TokenSpec};
+use cambist_core::{Amount, MarketSpec, Side, TokenId, TokenSpec};
 use cambist_evm::v3::liquidity::Range;
 use cambist_evm::v3::tick::Tick;
-use cambist_strategies::FirstLeg;
+use cambist_strategies::{FirstLeg, OpenLeg};
 use rust_decimal::Decimal;
 
 use super::limits::{self, Written, nothing_derived};
@@ -293,7 +294,7 @@ fn takers_needed(choice: &StrategyChoice) -> Problem {
 pub(super) fn check_two_legs(
     (market, spec): (&Market, &MarketSpec),
     config: Option<&MarketConfig>,
-    maker_only: bool,
+    (maker_only, taker_bips): (bool, u16),
     problems: &mut Vec<Problem>,
 ) {
     let allowed = |pool: &Pool| {
@@ -347,14 +348,8 @@ pub(super) fn check_two_legs(
     let Some((leg, config)) = leg.zip(config) else {
         return;
     };
-    let (least, most) = (config.inventory_min, config.inventory_max);
-    if legs.first.needs_pool() && (leg.target < least || leg.target > most) {
-        let texts = [leg.target, least, most].map(|units| spec.base.text(units));
-        let what = format!(
-            "base_target is {}, and inventory_min to inventory_max is {} to {}: it would trade towards what the market \
-             may not hold",
-            texts[0], texts[1], texts[2]
-        );
+    let target = target_not_held(spec, config, taker_bips, (&leg, legs.first));
+    if let Some(what) = target {
         problem(choice.place("base_target"), what);
     }
     if leg.unwind_bps > config.collar_bps {
@@ -386,6 +381,42 @@ pub(super) fn check_two_legs(
         );
         problem(choice.place("profit_min_bps"), what);
     }
+}
+
+/// What is wrong with a target that the market may not hold: itself, or with the fee that a bid which closes the largest leg
+/// buys as well.
+fn target_not_held(
+    spec: &MarketSpec,
+    config: &MarketConfig,
+    taker_bips: u16,
+    (leg, first): (&OpenLeg, FirstLeg),
+) -> Option<String> {
+    if !first.needs_pool() {
+        return None;
+    }
+    let (least, most) = (config.inventory_min, config.inventory_max);
+    if leg.target < least || leg.target > most {
+        let texts = [leg.target, least, most].map(|units| spec.base.text(units));
+        return Some(format!(
+            "base_target is {}, and inventory_min to inventory_max is {} to {}: it would trade towards what the market \
+             may not hold",
+            texts[0], texts[1], texts[2]
+        ));
+    }
+    if !first.is_closed_by_taking() || !spec.fee_in.is_base(Side::Buy) {
+        return None;
+    }
+    let bips = u128::from(taker_bips);
+    let fee = mul_div_ceil(leg.base, bips, 10_000_u128.saturating_sub(bips));
+    let fee = fee.unwrap_or(Amount::MAX);
+    (leg.target.saturating_add(fee) > most).then(|| {
+        let texts = [leg.target, most, fee].map(|units| spec.base.text(units));
+        format!(
+            "base_target is {}, and inventory_max {}: a bid that closes the largest leg buys its fee of {} as well, and \
+             would be refused",
+            texts[0], texts[1], texts[2]
+        )
+    })
 }
 
 /// At most one strategy of a market may hold shares, and only if there is a pool.

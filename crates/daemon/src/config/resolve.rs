@@ -291,8 +291,8 @@ impl Daemon {
                 warnings.extend(tolerance::crossing(spec, &together, mid, tolerance_bps));
             }
             pool::check_holders(market, &mut problems);
-            let maker_only = self.engine.maker_only;
-            pool::check_two_legs((market, spec), config.as_ref(), maker_only, &mut problems);
+            let takes = (self.engine.maker_only, self.fee_bips[1]);
+            pool::check_two_legs((market, spec), config.as_ref(), takes, &mut problems);
             configs.extend(config);
             if let Some(pool) = &market.pool {
                 pool_configs.extend(pool.config(spec, &mut problems));
@@ -653,6 +653,7 @@ pub(super) fn quiet(
         fills: &[],
         traded: Traded::default(),
         unknown: [0; 2],
+        taker_fee_bips: 0,
     };
     let mut targets = Targets::default();
     strategy.decide(&view, &mut targets);

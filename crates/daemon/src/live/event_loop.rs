@@ -250,6 +250,9 @@ impl EventLoop {
         if changes_parameters {
             let differences = self.operator_commands.differences();
             self.telemetry.parameters(differences);
+            if let Some(member) = &mut self.portfolio {
+                member.reconfigured(self.operator_commands.configuration());
+            }
         }
         finished
     }

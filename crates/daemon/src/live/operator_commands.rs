@@ -11,6 +11,7 @@ use cambist_host::clock::Clock;
 use cambist_store::SetParameter;
 use tokio::sync::mpsc;
 
+use crate::config::Daemon;
 use crate::config::daemon::OnShutdown;
 use crate::config::parameters::Assignment;
 use crate::live::account_requests::is_of_a_request;
@@ -357,6 +358,11 @@ impl OperatorCommands {
     /// The parameters that operators set, with the file's values.
     pub fn differences(&self) -> Vec<ParameterDifference> {
         self.reload.differences()
+    }
+
+    /// The current configuration: the file's with the parameters that operators set.
+    pub const fn configuration(&self) -> &Daemon {
+        self.reload.now()
     }
 
     /// Whether a flow explains a difference of the last reconciliation.

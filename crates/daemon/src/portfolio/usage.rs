@@ -8,6 +8,7 @@ use cambist_strategies::Promise;
 
 use super::board::{Board, Membership};
 use super::file::PortfolioFile;
+use crate::config::market::StrategyChoice;
 use crate::config::{Bound, Daemon};
 use crate::telemetry::portfolio::{HedgeDistance, LimitUse, PortfolioStatus, VenueState};
 
@@ -15,9 +16,11 @@ use crate::telemetry::portfolio::{HedgeDistance, LimitUse, PortfolioStatus, Venu
 const INVENTORY: [&str; 2] = ["inventory", "portfolio.tokens.inventory_max"];
 const EXPOSURE: [&str; 2] = ["exposure", "portfolio.exposure_max"];
 
-/// A strategy that keeps base at a target over several venues.
+/// A strategy that keeps base at a target over several venues, with its current parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HedgeOf {
+    /// The name of the strategy.
+    strategy: String,
     market: MarketSpec,
     target: Amount,
     /// A larger distance is not traded.
@@ -29,20 +32,37 @@ pub struct HedgeOf {
 impl HedgeOf {
     /// The hedges of a venue.
     pub fn all(bound: &Bound) -> Vec<Self> {
-        let built = bound.built();
-        let each = bound.strategies.iter().zip(&built);
-        let each = each.filter_map(|((_, market, choice), (_, _, strategy))| {
-            let info = cambist_strategies::find(&choice.name.value)?;
+        let each = bound.strategies.iter();
+        let each = each.filter_map(|(_, market, choice)| {
             let market = bound.markets.get(usize::from(market.0))?;
-            let leg = info.open_leg(&choice.params, market)?;
-            (info.promise == Promise::Hedge).then(|| Self {
-                market: market.clone(),
-                target: leg.target,
-                most: leg.base,
-                others: strategy.reads().to_vec(),
-            })
+            Self::of(choice, market)
         });
         each.collect()
+    }
+
+    /// The hedge of a strategy of a file; `None` if it is another one.
+    fn of(choice: &StrategyChoice, market: &MarketSpec) -> Option<Self> {
+        let info = cambist_strategies::find(&choice.name.value)?;
+        if info.promise != Promise::Hedge {
+            return None;
+        }
+        let leg = info.open_leg(&choice.params, market)?;
+        let strategy = info.build_from(&choice.params, market).ok()?;
+        Some(Self {
+            strategy: choice.name.value.clone(),
+            market: market.clone(),
+            target: leg.target,
+            most: leg.base,
+            others: strategy.reads().to_vec(),
+        })
+    }
+
+    /// The same hedge with the parameters of a file, if it is in there.
+    fn follow(&mut self, daemon: &Daemon) {
+        let choice = daemon.choice(&self.market.name, &self.strategy);
+        if let Some(found) = choice.and_then(|choice| Self::of(choice, &self.market)) {
+            *self = found;
+        }
     }
 }
 
@@ -169,6 +189,13 @@ impl Membership {
     pub fn with_hedges(mut self, hedges: Vec<HedgeOf>) -> Self {
         self.hedges = hedges;
         self
+    }
+
+    /// The hedges of its venue have other parameters: those of this configuration.
+    pub fn reconfigured(&mut self, now: &Daemon) {
+        for hedge in &mut self.hedges {
+            hedge.follow(now);
+        }
     }
 
     /// The limits over all venues as this one sees them. `published` is what its own engine publishes of a market.

@@ -1,6 +1,8 @@
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 use super::super::board::tests::{board, published, reader, states};
 use super::*;
+use crate::config::reader::Source;
+use std::path::Path;
 
 /// Use, limit and what is not known, by label.
 fn used(board: &Board, label: &str) -> (Option<i128>, Amount, Vec<String>) {
@@ -61,6 +63,7 @@ fn a_hedge_is_as_far_from_its_target_as_all_holdings_are() {
     let [one, mut two] = members.unwrap();
     let market = one.market();
     let hedge = HedgeOf {
+        strategy: "hedge".to_owned(),
         market,
         target: 300_000_000,
         most: 100_000_000,
@@ -101,4 +104,37 @@ fn a_hedge_is_as_far_from_its_target_as_all_holdings_are() {
         .iter()
         .map(|of| (of.venue.as_str(), of.is_known));
     assert_eq!(venues.collect::<Vec<_>>(), [("one", false), ("two", false)]);
+}
+
+/// The demo's file with a hedge in place of its strategies.
+fn hedging(target: &str, most: &str) -> Daemon {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/demo.toml");
+    let mut source = Source::read(Path::new(path)).unwrap();
+    let begin = source.text.find("[[market.strategy]]").unwrap();
+    let text = source.text[..begin].replace("maker_only = true", "maker_only = false");
+    source.text = format!(
+        "{text}[[market.strategy]]\nname = \"hedge\"\n[market.strategy.params]\n\
+         others = [{{ market = \"two:XBT-USD\" }}]\nbase_target = {target}\nopen_amount_max = {most}\n"
+    );
+    Daemon::parse(&source).unwrap()
+}
+
+#[test]
+fn a_hedge_is_shown_with_its_current_parameters() {
+    let bound = hedging("20", "1").bind_expected().unwrap().unwrap();
+    let (board, _) = board();
+    let mut member = board.member(0).with_hedges(HedgeOf::all(&bound));
+    let shown = |member: &Membership| {
+        let status = member.status(|_| None);
+        let shown = &status.hedges[0];
+        (shown.target / 10_u128.pow(14), shown.most / 10_u128.pow(14))
+    };
+    assert_eq!(shown(&member), (200_000, 10_000));
+    member.reconfigured(&hedging("19.9997", "0.5"));
+    assert_eq!(shown(&member), (199_997, 5_000));
+    // A file without it changes nothing: it needs a restart.
+    let mut without = hedging("7", "1");
+    without.markets[0].strategies.clear();
+    member.reconfigured(&without);
+    assert_eq!(shown(&member), (199_997, 5_000));
 }

@@ -27,6 +27,8 @@ pub struct LastKnown {
     pub(super) level: TradingState,
     /// Why it is restricted.
     pub(super) level_cause: Option<String>,
+    /// Why an earlier run restricted it, until the engine has announced that.
+    pub(super) stored_cause: Option<String>,
     /// The last announced trading state.
     pub(super) announced: TradingState,
     pub(super) operator_asked: bool,
@@ -85,6 +87,7 @@ impl LastKnown {
             draining: false,
             level: TradingState::Active,
             level_cause: None,
+            stored_cause: None,
             announced: TradingState::Active,
             operator_asked: false,
             opening: Amounts::new(),

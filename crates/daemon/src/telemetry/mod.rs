@@ -280,7 +280,10 @@ impl Telemetry {
 
     /// Why an earlier run restricted trading, if it did.
     pub fn restricted_before(&self, state: TradingState, cause: &str) {
-        self.last().level_cause = (state > TradingState::Active).then(|| cause.to_owned());
+        let cause = (state > TradingState::Active).then(|| cause.to_owned());
+        let mut last = self.last();
+        last.level_cause.clone_from(&cause);
+        last.stored_cause = cause;
     }
 
     /// Whether trading is restricted, as far as was reported.

@@ -3,7 +3,7 @@
 use cambist_core::books::Difference;
 use cambist_core::event::{Filter, TradingState};
 use cambist_core::market::{MarketId, MarketSpec};
-use cambist_core::notification::{Control, Fill, Notification};
+use cambist_core::notification::{AS_STORED, Control, Fill, Notification};
 use cambist_core::request::{Endpoint, UnknownCause};
 use cambist_core::token::{Amount, TokenId, TokenSpec};
 use cambist_core::{ClientOrderId, Reason, Side, Time};
@@ -656,6 +656,9 @@ fn fee_texts(
 }
 
 fn level_changed(m: &Metrics, last: &mut LastKnown, level: TradingState, why: &str) {
+    // At a start the engine announces the state that it was given, and the store has the cause.
+    let stored = last.stored_cause.take().filter(|_| why == AS_STORED);
+    let why = stored.as_deref().unwrap_or(why);
     let number = kill_number(level);
     m.kill_level.set(number);
     let operator = std::mem::take(&mut last.operator_asked);

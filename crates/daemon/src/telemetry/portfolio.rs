@@ -115,7 +115,8 @@ impl PortfolioStatus {
                 let hedge = self.hedges.iter().find(of_market)?;
                 not_known("what is held", &hedge.unknown_at)
             }
-            (Control::StrategySkew, _) => {
+            // The distance of a hedge is open: too far, or less than what it trades.
+            (Control::StrategySkew, _) | (Control::NotConfigured, Some(_)) => {
                 let hedge = self.hedges.iter().find(of_market)?;
                 let whole = |units| money::whole(units, hedge.decimals);
                 let (held, target, token) = (whole(hedge.held?), whole(hedge.target), &hedge.token);

@@ -149,6 +149,12 @@ fn a_reason_names_the_venue_of_which_something_is_not_known() {
     assert_eq!(status.detail(&spec, &why).as_deref(), Some(text));
     let text = "1.25 ETH are held at own and kraken, and base_target is 2 ETH";
     assert_eq!(reason(&status, Control::StrategySkew, Some(1)), text);
+    assert_eq!(reason(&status, Control::NotConfigured, Some(1)), text);
+    assert_eq!(
+        reason(&status, Control::NotConfigured, None),
+        "",
+        "nothing is open"
+    );
     assert_eq!(reason(&status, Control::NoFairPrice, None), "");
     status.hedges[0].unknown_at = vec!["kraken".to_owned()];
     let text = "what is held at kraken is not known";

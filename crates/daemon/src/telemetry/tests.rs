@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cambist_core::books::Difference;
 use cambist_core::event::TradingState;
 use cambist_core::notification::{
-    BooksStatus, Control, End, Fill, MarketStatus, Notification, PoolStatus, Status,
+    AS_STORED, BooksStatus, Control, End, Fill, MarketStatus, Notification, PoolStatus, Status,
 };
 use cambist_core::pool::PoolBalances;
 use cambist_core::request::{Endpoint, UnknownCause};
@@ -443,6 +443,30 @@ fn a_trading_state_is_announced_once_whatever_reported_it_before() {
         let series = "cambist_kill_switch_engagements_total{cause=\"engine\",level=\"2\"}";
         assert_eq!(value(&text, series), "1");
     }
+}
+
+/// The engine does not know why an earlier run stopped trading, and the store does.
+#[test]
+fn a_trading_state_of_an_earlier_run_keeps_its_cause() {
+    let telemetry = telemetry();
+    let changed = |level, cause: &str| {
+        telemetry.observe(&Notification::TradingStateChanged {
+            level,
+            cause: cause.to_owned(),
+        });
+        telemetry.status()["level_cause"].clone()
+    };
+    telemetry.restricted_before(TradingState::CancelOnly, "why it stopped");
+    assert_eq!(
+        changed(TradingState::CancelOnly, AS_STORED),
+        "why it stopped"
+    );
+    assert_eq!(
+        changed(TradingState::Active, "again"),
+        serde_json::Value::Null
+    );
+    assert_eq!(changed(TradingState::CancelOnly, AS_STORED), AS_STORED);
+    assert_eq!(changed(TradingState::CancelOnly, "another"), "another");
 }
 
 /// The simulated venue of paper trading hands over the last book however long its feed has failed.

@@ -128,7 +128,7 @@ fn log(last: &mut LastKnown, now: Time, spec: &MarketSpec, side: Side, withheld:
             "not quoted: {text}"
         );
     } else {
-        let remedy = why.control.remedy();
+        let remedy = why.remedy();
         warn!(
             market,
             side = side_name,
@@ -177,7 +177,7 @@ pub(super) fn other_instance(
 
 /// A reason in a sentence, with the compared numbers and the configuration key.
 pub fn text(spec: &MarketSpec, why: &Withheld) -> String {
-    let sentence = why.control.sentence();
+    let sentence = why.sentence();
     let number =
         |n: Option<i128>| n.map_or_else(|| "unknown".to_owned(), |n| number(spec, why.unit, n));
     let key = why.key();
@@ -213,7 +213,7 @@ pub fn page(spec: &MarketSpec, why: &Withheld) -> Value {
         "value": number(why.value),
         "limit": number(why.limit),
         "key": why.key(),
-        "remedy": why.control.remedy(),
+        "remedy": why.remedy(),
     })
 }
 

@@ -197,6 +197,15 @@ impl Access {
         }
     }
 
+    /// As [`reader`](Self::reader), for a command that shows everything that is held: with shares of pools, which some
+    /// venues are asked about.
+    pub async fn holdings_reader(&mut self, daemon: &Daemon) -> anyhow::Result<AccountReader> {
+        match self {
+            Self::Evm(access) => evm::holdings_reader(access, daemon).await,
+            Self::Exchange(_) | Self::Kraken(_) => self.reader(daemon).await,
+        }
+    }
+
     /// Compares identity, account and keys with the configuration.
     pub async fn open(self, daemon: &Daemon, retry: StartRetry<'_>) -> anyhow::Result<Session> {
         match self {

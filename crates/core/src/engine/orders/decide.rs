@@ -358,6 +358,7 @@ impl State {
             fills: &fills,
             traded: self.slots[seat].traded,
             unknown: self.unknown_amounts(now, seat),
+            taker_fee_bips: self.taker_fee_bips,
         };
         let mut targets = Targets::default();
         strategy.decide(&view, &mut targets);

@@ -124,8 +124,19 @@ fn a_target_that_may_not_be_held_and_an_unwinding_beyond_the_collar_are_refused(
             let text = strategy.replace("base_target = 20", &line);
             bound(&text, &[takes, swaps, least])
         };
-        for (target, unwind) in [("5", "200"), ("40", "200"), ("20", "1")] {
+        for (target, unwind) in [("5", "200"), ("39.9994", "200"), ("20", "1")] {
             assert_eq!(of(target, unwind), Ok(()), "{target} {unwind}");
+        }
+        // A bid of half an ETH that is due buys 0.0005005 ETH more for the fee; a leg that a swap closes does not.
+        for target in ["39.9995", "40"] {
+            let found = of(target, "200");
+            let is_closed_by_swaps = strategy == MAKER;
+            assert_eq!(found.is_ok(), is_closed_by_swaps, "{target}: {found:?}");
+            let why = found.err().unwrap_or_default();
+            assert!(
+                is_closed_by_swaps || why.contains("buys its fee of 0.0005005"),
+                "{why}"
+            );
         }
         for target in ["4.9999", "40.0001"] {
             let why = of(target, "30").unwrap_err();

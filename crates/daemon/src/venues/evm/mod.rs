@@ -7,6 +7,7 @@
 pub mod access;
 mod account_watch;
 mod final_block;
+mod holdings;
 pub mod journal;
 mod ranges;
 pub mod seal;
@@ -37,6 +38,7 @@ use crate::live::start_retry::StartRetry;
 use access::{EvmAccess, link};
 use account_watch::{AccountWatch, GUIDE};
 use final_block::FinalBlock;
+pub use holdings::holdings_reader;
 use seal::EvmSealer;
 
 /// An account on a chain that was compared with the configuration.
@@ -137,16 +139,22 @@ impl Session {
             )));
         }
         session.check_account(retry).await?;
-        let names: Vec<String> = session.link.tokens.values().map(Address::to_hex).collect();
+        session.number_tokens()?;
+        Ok(session)
+    }
+
+    /// Gives every token of the file its number.
+    fn number_tokens(&mut self) -> anyhow::Result<()> {
+        let names: Vec<String> = self.link.tokens.values().map(Address::to_hex).collect();
         let names = [COIN].into_iter().chain(names.iter().map(String::as_str));
-        let ids = session.access.ids.of(names)?;
-        let each = session.link.tokens.iter();
+        let ids = self.access.ids.of(names)?;
+        let each = self.link.tokens.iter();
         let numbered = each.filter_map(|(symbol, address)| {
             let id = ids.get(&address.to_hex())?;
             Some((symbol.clone(), (*id, *address)))
         });
-        session.tokens = numbered.collect();
-        Ok(session)
+        self.tokens = numbered.collect();
+        Ok(())
     }
 
     /// Finality, the account's nonce and its coin.
