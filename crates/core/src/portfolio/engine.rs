@@ -109,7 +109,7 @@ impl PortfolioEngine {
     }
 
     /// The engine of a venue begins with these markets, and its strategies read markets of other venues. It has been given
-    /// nothing yet.
+    /// nothing and has stated nothing yet: what an engine stated before it is not what this one may hold.
     ///
     /// # Errors
     /// A sentence, if one of those is no market of the portfolio, or trades other tokens than its reader.
@@ -132,6 +132,7 @@ impl PortfolioEngine {
         }
         let member = &mut self.venues[venue];
         markets.clone_into(&mut member.markets);
+        member.stated = None;
         member.readings = readings;
         member.given = Given::default();
         Ok(())

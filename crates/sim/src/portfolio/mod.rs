@@ -113,7 +113,9 @@ impl PortfolioWorld {
             .map(|world| world.config().duration_ms);
         self.step_while(|at, _| at <= Time::from_ms(until[0]));
         self.worlds.iter_mut().for_each(|world| world.calm());
-        let recoveries = self.worlds.each_ref().map(|world| world.begin_recovery());
+        // Nothing is bought at one venue before the other has compared its books.
+        let [first, second] = self.worlds.each_ref().map(|world| world.begin_recovery());
+        let recoveries = [first.after(second), second.after(first)];
         self.step_while(|at, worlds| {
             let mut each = worlds.iter().zip(&recoveries);
             each.any(|(world, recovery)| at <= recovery.limit && !world.is_recovered(recovery))

@@ -16,6 +16,7 @@ use super::World;
 const RECOVERY_MS: u64 = 30_000;
 
 /// The state of a world when its faults end.
+#[derive(Clone, Copy)]
 pub(crate) struct Recovery {
     /// The most time that a recovery takes,
     bound_ms: u64,
@@ -24,6 +25,17 @@ pub(crate) struct Recovery {
     taken: u64,
     made: u64,
     compared: u64,
+}
+
+impl Recovery {
+    /// The same, which begins when another one is over at the latest.
+    pub(crate) const fn after(self, other: Self) -> Self {
+        Self {
+            bound_ms: self.bound_ms + other.bound_ms,
+            limit: self.limit.plus_ms(other.bound_ms),
+            ..self
+        }
+    }
 }
 
 impl World {
