@@ -2,9 +2,12 @@
 //! both ([`PortfolioEngine`]). The events of both are processed in the order of time. The process is one: a crash at one
 //! venue is one at the other, and both engines read the same clock.
 
+mod hedging;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use cambist_core::event::{Command, TradingState};
 use cambist_core::portfolio::rules::{
     ListedMarket, MemberRules, PortfolioRules, TokenLimit, VenueNames, WholeTokens,
 };
@@ -21,6 +24,8 @@ use crate::profiles::base::PRICE;
 use crate::profiles::sampling::choose;
 use crate::world::World;
 
+use hedging::Target;
+
 /// What the clock of a process reads at its start: that of the daemon's engines.
 const CLOCK_BEGINS: Time = Time(24 * 3_600 * 1_000_000);
 /// Names of the venues.
@@ -32,23 +37,29 @@ const WHOLE: Amount = 1_000_000;
 pub(crate) struct Part {
     engine: Rc<RefCell<PortfolioEngine>>,
     venue: usize,
-    /// The limits are never reached.
-    is_wide: bool,
+    /// Quotes have to return after the faults: the limits are never reached.
+    quotes: bool,
 }
 
 impl Part {
     /// The engine of this venue begins.
-    pub(crate) fn start(&self, markets: &[MarketSpec], engine: Engine) -> VenueEngine {
+    pub(crate) fn start(
+        &self,
+        config: &WorldConfig,
+        markets: &[MarketSpec],
+        engine: Engine,
+    ) -> VenueEngine {
+        let reads = hedging::reads(config, markets);
         self.engine
             .borrow_mut()
-            .begin(self.venue, markets, &[])
-            .expect("nothing is read of the other venue");
+            .begin(self.venue, markets, &reads)
+            .expect("both venues have the market");
         VenueEngine::start(Rc::clone(&self.engine), self.venue, engine)
     }
 
-    /// Whether limits over both venues may stop every order.
-    pub(crate) const fn limits(&self) -> bool {
-        !self.is_wide
+    /// Whether quotes have to return after the faults.
+    pub(crate) const fn quotes(&self) -> bool {
+        self.quotes
     }
 
     /// The clock that both engines read: it goes on over starts, so that times of both are comparable.
@@ -63,6 +74,8 @@ pub struct PortfolioWorld {
     rules: PortfolioRules,
     engine: Rc<RefCell<PortfolioEngine>>,
     seed: u64,
+    /// What both are to hold.
+    target: Option<Target>,
 }
 
 impl PortfolioWorld {
@@ -79,7 +92,12 @@ impl PortfolioWorld {
             kinds.retain(|kind| *kind != FaultKind::Suspended);
         }
         let mut random = Random::new(seed ^ 0x7477_6f76_656e);
-        let is_wide = random.chance(1, 4);
+        let is_wide = random.chance(1, 2);
+        let target = if is_wide && random.chance(2, 3) {
+            hedging::hedged(&mut configs)
+        } else {
+            None
+        };
         let rules = drawn(&mut random, is_wide, &configs);
         let engine = Rc::new(RefCell::new(PortfolioEngine::new(rules.clone())));
         let [first, second] = configs;
@@ -89,7 +107,7 @@ impl PortfolioWorld {
             world.join_portfolio(Part {
                 engine,
                 venue,
-                is_wide,
+                quotes: is_wide && (venue > 0 || target.is_none()),
             });
         }
         Ok(Self {
@@ -97,6 +115,7 @@ impl PortfolioWorld {
             rules,
             engine,
             seed,
+            target,
         })
     }
 
@@ -120,6 +139,7 @@ impl PortfolioWorld {
             let mut each = worlds.iter().zip(&recoveries);
             each.any(|(world, recovery)| at <= recovery.limit && !world.is_recovered(recovery))
         });
+        self.check_hedged();
         let each = self.worlds.iter_mut().zip(&recoveries);
         each.for_each(|(world, recovery)| world.check_recovered(recovery));
         let outcomes = self.worlds.each_mut().map(|world| {
@@ -130,6 +150,37 @@ impl PortfolioWorld {
         outcome.seed = self.seed;
         outcome.add(second);
         outcome
+    }
+
+    /// When the second venue only cancels, and nothing there may fill any more, the leg is closed at the first.
+    fn check_hedged(&mut self) {
+        let Some(target) = self.target.clone() else {
+            return;
+        };
+        let is_open = |worlds: &[Box<World>; 2]| {
+            let held = worlds.each_ref().map(|world| world.held_of(&target.token));
+            let held = held.iter().sum::<Amount>();
+            held.abs_diff(target.units) > target.least
+        };
+        self.worlds[1].command(Command::Raise {
+            level: TradingState::CancelOnly,
+            reason: "the leg is to be closed".to_owned(),
+        });
+        let now = self.worlds.each_ref().map(|world| world.now());
+        let engine = &self.worlds[1].config().engine;
+        let dead_ms = engine.ttl_ms + engine.grace_ms;
+        let until = now[0]
+            .max(now[1])
+            .plus_ms(dead_ms + hedging::CLOSED_WITHIN_MS);
+        self.step_while(|at, worlds| at <= until && is_open(worlds));
+        if is_open(&self.worlds) {
+            let held = self
+                .worlds
+                .each_ref()
+                .map(|world| world.held_of(&target.token));
+            let detail = format!("{held:?} base units held, {} wanted", target.units);
+            self.worlds[0].fail(Invariant::OpenLeg, detail);
+        }
     }
 
     /// Processes events of both worlds in the order of time, while `goes_on` at the time of the next one.

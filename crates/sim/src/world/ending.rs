@@ -93,7 +93,7 @@ impl World {
         }
         let must_quote = self.config.open_leg_max.is_none()
             && self.chain.is_none()
-            && !self.part.as_ref().is_some_and(Part::limits)
+            && self.part.as_ref().is_none_or(Part::quotes)
             && !self.account_forbids_every_target();
         if self.ground_truth.count() == from.taken && must_quote {
             let detail = format!("no order for {bound} ms after the last fault");

@@ -86,6 +86,12 @@ impl World {
         Some(limits.most(token, held, &self.ground_truth))
     }
 
+    /// What the account holds of a base token, by the venue.
+    pub(crate) fn held_of(&self, symbol: &str) -> Amount {
+        self.base_of(symbol)
+            .map_or(0, |token| self.held_at_venue(token))
+    }
+
     /// Purchases of all tokens that were handed over for sealing since the last start.
     pub(crate) fn all_purchases(&self) -> u64 {
         self.limits.as_ref().map_or(0, Limits::all_purchases)

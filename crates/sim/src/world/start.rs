@@ -42,7 +42,7 @@ impl World {
         };
         let engine = Engine::new(engine);
         let engine = match &self.part {
-            Some(part) => part.start(&self.specs, engine),
+            Some(part) => part.start(&self.config, &self.specs, engine),
             None => VenueEngine::alone(engine),
         };
         let mut start = self.start_event();

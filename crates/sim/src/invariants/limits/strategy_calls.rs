@@ -3,8 +3,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use cambist_core::elsewhere;
 use cambist_core::strategy::{
-    BookLevel, PoolView, ProcessMessage, Quote, Strategy, Targets, View, WantedSwap,
+    BookLevel, OtherMarket, PoolView, ProcessMessage, Quote, Strategy, Targets, View, WantedSwap,
 };
 use cambist_core::{MarketId, MarketSpec, Time};
 
@@ -83,7 +84,9 @@ struct Recorder {
 impl Strategy for Recorder {
     fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
         self.inner.decide(view, targets);
-        let others = view.markets.iter().map(|other| {
+        // Those of this venue: another one's are in its own world.
+        let here = |other: &&OtherMarket| elsewhere::split(&other.market.name).is_none();
+        let others = view.markets.iter().filter(here).map(|other| {
             let mid = other.book.as_ref().ok().and_then(|book| book.mid.ok());
             (other.market.id, mid)
         });
