@@ -232,7 +232,7 @@ fn rounds_follow_each_other_where_the_fee_is_taken_of_what_is_bought() {
     venues.chain.node.chain(|chain| {
         chain.change(|world| {
             let more = world.reserves[1] / U256::from(2);
-            world.reserves[1] = world.reserves[1] + more;
+            world.reserves[1] += more;
             let two = TOKENS[1];
             let held = world.token(two).of(PAIR) + more;
             world.token(two).rebase(PAIR, held);
