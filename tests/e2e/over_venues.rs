@@ -139,6 +139,7 @@ name = "pool_arb"
 [params]
 base_target = {target}
 round_amount_max = 0.5
+tolerance = 0.001
 profit_min_bps = 5
 book = "kraken:ETH-USDC"
 "#;
@@ -219,8 +220,8 @@ fn a_pool_and_the_book_of_another_venue_are_arbitraged() {
 #[test]
 fn rounds_follow_each_other_where_the_fee_is_taken_of_what_is_bought() {
     let exchange = Stage::open_kept("over-fees-b", lively);
-    let arb = POOL_ARB.replace("kraken:", "own:");
-    let hedge = HEDGE.replace("tolerance = 0.001\n", "");
+    let exact = |text: &str| text.replace("tolerance = 0.001\n", "");
+    let (arb, hedge) = (exact(POOL_ARB).replace("kraken:", "own:"), exact(HEDGE));
     let venues = Venues::at(("own", exchange), "fees", [&arb, &hedge], |file| {
         quick(file);
         file.put("fees.taker_bips", 10);
@@ -231,7 +232,7 @@ fn rounds_follow_each_other_where_the_fee_is_taken_of_what_is_bought() {
     venues.chain.node.chain(|chain| {
         chain.change(|world| {
             let more = world.reserves[1] / U256::from(2);
-            world.reserves[1] = world.reserves[1] + more;
+            world.reserves[1] += more;
             let two = TOKENS[1];
             let held = world.token(two).of(PAIR) + more;
             world.token(two).rebase(PAIR, held);
@@ -252,15 +253,22 @@ fn rounds_follow_each_other_where_the_fee_is_taken_of_what_is_bought() {
         let held: u128 = venues.held().iter().sum();
         (held.abs_diff(all) < WHOLE / 1_000).then_some(())
     });
-    // What stays open is stated with its amount, and needs nothing.
+    // What stays open, if anything, is stated with its amount, and needs nothing.
     let address = venues.kraken.metrics("daemon", &mut daemon);
     until(SOON, "the rest that is stated", || {
         let page: Value = serde_json::from_str(&body(&address, "/status")?).ok()?;
-        let why = &page["markets"][0]["withheld"]["buy"];
-        let text = why["why"].as_str()?;
-        let is_stated =
-            text.contains("less than the smallest order") && text.contains("are held at");
-        (is_stated && page["state"] == "active").then_some(())
+        let is_open = page["portfolio"]["hedges"][0]["distance"].as_str()? != "0";
+        let text = page["markets"][0]["withheld"]["buy"]["why"].as_str()?;
+        let is_stated = text.contains("less than the smallest order") && text.contains("are held");
+        (is_stated == is_open && page["state"] == "active").then_some(())
+    });
+    // What is shown of a hedge follows its parameters.
+    let set = "set hedge.open_amount_max=1.5 --venue own --reason test";
+    let (code, text) = venues.command(set, "portfolio.toml");
+    assert_eq!(code, 0, "{text}");
+    until(SOON, "the new limit", || {
+        let page: Value = serde_json::from_str(&body(&address, "/status")?).ok()?;
+        (page["portfolio"]["hedges"][0]["open_amount_max"] == "1.5").then_some(())
     });
     venues.finish(&mut daemon);
 }
@@ -343,6 +351,13 @@ fn what_cannot_be_read_is_refused_before_anything_is_sent() {
         "binance:ETH-USDC",
         "the other venues are kraken",
         &both,
+    );
+    // The hedge would leave a leg open for which the other one waits.
+    refused(
+        "tolerance = 0.001",
+        "tolerance = 0.0009",
+        "pool_arb would wait for a leg that hedge leaves open",
+        &["check"],
     );
     // The error of one file ends the part of its venue only.
     refused("kraken:ETH-USDC", "ETH-USDC", "another venue", &["check"]);

@@ -18,7 +18,7 @@ use crate::config::market::Market;
 use crate::config::{Daemon, USUAL_PORT};
 use crate::real_path::real;
 use crate::telemetry::portfolio::LimitUse;
-use cambist_strategies::Promise;
+use cambist_strategies::{Params, Promise};
 
 /// Units in a whole one of the reporting currency.
 pub(super) const WHOLE: Amount = 10_u128.pow(LimitUse::CURRENCY_DECIMALS as u32);
@@ -186,8 +186,11 @@ impl PortfolioFile {
             for read in bound.reads_elsewhere() {
                 let reader = &bound.markets[usize::from(read.reader.0)].name;
                 let found = Reading::of(&rules, index, &read, reader);
-                let twice = |reading: Reading| hedged_twice(daemons, &read, &reading);
-                let refused = found.map_or_else(Some, twice);
+                let beside = |reading: Reading| {
+                    let twice = hedged_twice(daemons, &read, &reading);
+                    twice.or_else(|| never_closed(daemons, (daemon, reader), &read, &reading))
+                };
+                let refused = found.map_or_else(Some, beside);
                 problems.extend(refused.map(|what| Problem { at: venue.at, what }));
             }
         }
@@ -343,6 +346,35 @@ fn hedged_twice(daemons: &[Daemon], read: &ReadElsewhere, reading: &Reading) -> 
         format!(
             "{} counts what {} of {} trades, and both would trade the same distance: keep one of them",
             read.strategy, other.name.value, read.name
+        )
+    })
+}
+
+/// A strategy of rounds waits for a leg that the hedge at the market of its book leaves open: the hedge has the larger
+/// tolerance. `reader` is the market of the strategy.
+fn never_closed(
+    daemons: &[Daemon],
+    (daemon, reader): (&Daemon, &str),
+    read: &ReadElsewhere,
+    reading: &Reading,
+) -> Option<String> {
+    let with = |daemon: &Daemon, market: &str, promise: Promise| {
+        let mut markets = daemon.markets.iter();
+        let market = markets.find(|of| of.name.value == market)?;
+        market.strategies.iter().find_map(|choice| {
+            let info = cambist_strategies::find(&choice.name.value)?;
+            let params = Params::read(info.parameters, &choice.params).ok()?;
+            let tolerance = params.decimal("tolerance").ok()?;
+            (info.promise == promise).then_some((info.name, tolerance))
+        })
+    };
+    let (name, own) = with(daemon, reader, Promise::Swaps)?;
+    let (hedge, there) = with(&daemons[reading.venue], &reading.market, Promise::Hedge)?;
+    (there > own).then(|| {
+        format!(
+            "{} has a tolerance of {own}, and {hedge} of {} one of {there}: {name} would wait for a leg that {hedge} \
+             leaves open; give {name} at least the same",
+            read.strategy, read.name
         )
     })
 }
@@ -636,6 +668,42 @@ config = "/srv/base.toml"
             ..read
         };
         assert_eq!(hedged_twice(&daemons, &other, &reading), None);
+    }
+
+    /// The tolerance of the strategy of rounds is that of the hedge or larger.
+    #[test]
+    fn a_leg_that_a_hedge_leaves_open_is_not_waited_for() {
+        let file = PortfolioFile::load(Path::new(EXAMPLE)).unwrap();
+        let mut daemons = file.daemons().unwrap();
+        for daemon in &mut daemons {
+            let market = &mut daemon.markets[0];
+            (market.base, market.quote) = ("ETH".to_owned(), "USDC".to_owned());
+        }
+        let read = ReadElsewhere {
+            strategy: "pool_arb of WETH-USDC".to_owned(),
+            reader: cambist_core::MarketId(0),
+            name: "kraken:XBT-USD".to_owned(),
+        };
+        let rules = file.rules(daemons.iter().map(Daemon::listed_markets).collect());
+        let reading = Reading::of(&rules, 1, &read, "WETH-USDC").unwrap();
+        let hedge = &mut daemons[0].markets[0].strategies[0];
+        "hedge".clone_into(&mut hedge.name.value);
+        let text = "others = []\nbase_target = 1\nopen_amount_max = 2\ntolerance = 0.01";
+        hedge.params = text.parse().unwrap();
+        let found = |tolerance: &str| {
+            let mut daemons = daemons.clone();
+            let choice = &mut daemons[1].markets[0].strategies[0];
+            "pool_arb".clone_into(&mut choice.name.value);
+            let text = format!("base_target = 1\nround_amount_max = 0.5\n{tolerance}");
+            choice.params = text.parse().unwrap();
+            let place = (&daemons[1], "WETH-USDC");
+            never_closed(&daemons, place, &read, &reading)
+        };
+        assert_eq!(found("tolerance = 0.01"), None);
+        for smaller in ["tolerance = 0.0099", ""] {
+            let why = found(smaller).unwrap();
+            assert!(why.contains("would wait for a leg"), "{why}");
+        }
     }
 
     /// Folders that exist, and folders that the first start will create.
