@@ -107,7 +107,7 @@ invariants! {
         SwapBeside "swap_beside" "One join, exit or swap of a pool is undecided at a time, and a swap is decided on balances read after the last.",
         Ramp "ramp" "An order is no larger than the ramp allows.",
         SwapCancelled "swap_cancelled" "No cancel is sent for a swap, which is on no book.",
-        OpenLeg "open_leg" "A strategy of two legs holds no more between them than it states.",
+        OpenLeg "open_leg" "A strategy of two legs holds no more between them than it states, and the leg between two venues is closed when nothing opens it any more.",
     }
     "Limits over all orders": {
         OpenOrders "open_orders" "No more orders are open at the exchange than configured.",

@@ -7,7 +7,6 @@ mod hedging;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use cambist_core::event::{Command, TradingState};
 use cambist_core::portfolio::rules::{
     ListedMarket, MemberRules, PortfolioRules, TokenLimit, VenueNames, WholeTokens,
 };
@@ -139,20 +138,19 @@ impl PortfolioWorld {
             let mut each = worlds.iter().zip(&recoveries);
             each.any(|(world, recovery)| at <= recovery.limit && !world.is_recovered(recovery))
         });
-        self.check_hedged();
         let each = self.worlds.iter_mut().zip(&recoveries);
         each.for_each(|(world, recovery)| world.check_recovered(recovery));
-        let outcomes = self.worlds.each_mut().map(|world| {
-            let proven = world.end();
-            world.outcome(proven)
-        });
-        let [mut outcome, second] = outcomes;
+        let proven = self.worlds[1].end();
+        let second = self.worlds[1].outcome(proven);
+        self.check_hedged();
+        let proven = self.worlds[0].end();
+        let mut outcome = self.worlds[0].outcome(proven);
         outcome.seed = self.seed;
         outcome.add(second);
         outcome
     }
 
-    /// When the second venue only cancels, and nothing there may fill any more, the leg is closed at the first.
+    /// The second venue has ended, so that nothing opens the leg any more: it is closed at the first.
     fn check_hedged(&mut self) {
         let Some(target) = self.target.clone() else {
             return;
@@ -162,17 +160,10 @@ impl PortfolioWorld {
             let held = held.iter().sum::<Amount>();
             held.abs_diff(target.units) > target.least
         };
-        self.worlds[1].command(Command::Raise {
-            level: TradingState::CancelOnly,
-            reason: "the leg is to be closed".to_owned(),
-        });
-        let now = self.worlds.each_ref().map(|world| world.now());
-        let engine = &self.worlds[1].config().engine;
-        let dead_ms = engine.ttl_ms + engine.grace_ms;
-        let until = now[0]
-            .max(now[1])
-            .plus_ms(dead_ms + hedging::CLOSED_WITHIN_MS);
-        self.step_while(|at, worlds| at <= until && is_open(worlds));
+        let until = self.worlds[0].now().plus_ms(hedging::CLOSED_WITHIN_MS);
+        while is_open(&self.worlds) && self.worlds[0].next_at().is_some_and(|at| at <= until) {
+            self.worlds[0].step();
+        }
         if is_open(&self.worlds) {
             let held = self
                 .worlds
