@@ -6,12 +6,13 @@ use std::fmt::Write;
 
 use anyhow::Context;
 use cambist_client::VenueClient;
+use cambist_core::config::MarketConfig;
 use cambist_core::control::Control;
 use cambist_core::event::TradingState;
 use cambist_core::notification::Withheld;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::request::{DepthLevel, Query, Reply};
-use cambist_core::{MarketId, Side, VenueTime};
+use cambist_core::{MarketId, MarketSpec, Price, Side, VenueTime};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -99,7 +100,8 @@ pub async fn of(daemon: &Daemon, session: &Session, bound: &Bound) -> anyhow::Re
         venue_time: found.venue_time,
         observed: found.observed(bound),
     };
-    for (spec, reasons) in bound.markets.iter().zip(&reasons) {
+    let each = bound.markets.iter().zip(&bound.engine.markets);
+    for ((spec, limits), reasons) in each.zip(&reasons) {
         let mut page = withheld::sides(spec, reasons);
         page["market"] = spec.name.as_str().into();
         online.markets.push(page);
@@ -109,6 +111,11 @@ pub async fn of(daemon: &Daemon, session: &Session, bound: &Bound) -> anyhow::Re
                 spec.name
             );
             online.lines.push(line);
+            let mid = online.observed.mids.get(&spec.id);
+            if let Some(problem) = mid.and_then(|mid| outside_band(spec, limits, *mid)) {
+                online.ok = false;
+                online.never.push(problem);
+            }
             continue;
         }
         let meant = |why: &&Option<Withheld>| !why.is_some_and(|why| why.control.is_by_design());
@@ -132,6 +139,21 @@ pub async fn of(daemon: &Daemon, session: &Session, bound: &Bound) -> anyhow::Re
     }
     online.validate(session, bound, &orders).await?;
     Ok(online)
+}
+
+/// The price of a pool that is outside of the market's price band; `mid` is in half ticks. Nothing is joined, left or
+/// swapped there.
+fn outside_band(spec: &MarketSpec, limits: &MarketConfig, mid: u64) -> Option<String> {
+    let (least, most) = (limits.price_min, limits.price_max);
+    let is_within = least.0.saturating_mul(2) <= mid && mid <= most.0.saturating_mul(2);
+    (!is_within).then(|| {
+        let [mid, least, most] = [Price(mid / 2), least, most].map(|price| spec.price_text(price));
+        let (base, quote) = (&spec.base.symbol, &spec.quote.symbol);
+        format!(
+            "{}: the pool's price is {mid}, and market.price_floor to market.price_ceiling are {least} to {most}: nothing would be joined, left or swapped. If the file is meant, the addresses of {base} and {quote} in [venue.tokens] are those of other tokens, or each other's; otherwise correct both prices",
+            spec.name
+        )
+    })
 }
 
 /// The latch and the trading state of the state folder, if they let no daemon order anything. Pauses of single parts are
@@ -266,6 +288,7 @@ impl Found {
     fn observed(&self, bound: &Bound) -> Observed {
         let balances = match &self.balances {
             Reply::Balances(balances) => balances.clone(),
+            Reply::ChargedBalances(of) => of.balances.clone(),
             _ => Vec::new(),
         };
         let mid = |reply: &Reply| match reply {

@@ -101,6 +101,26 @@ fn a_chain_that_is_not_the_files_is_refused() {
     }
 }
 
+/// The addresses of the two tokens are each other's: the price is the inverse, and nothing would be done with the pool.
+#[test]
+fn a_pool_whose_price_is_outside_of_the_band_is_found_by_the_check() {
+    let stage = Stage::with("evm-swapped-tokens", |file| {
+        for (symbol, address) in ["TWO", "ONE"].into_iter().zip(TOKENS) {
+            file.put(&format!("venue.tokens.{symbol}"), address.to_hex());
+        }
+        file.put("market.0.price_decimals", 4);
+    });
+    let (code, out, log) = stage.command("check --online");
+    assert_eq!(code, 1, "{out}{log}");
+    for part in [
+        "the pool's price is 0.000",
+        "are 500 TWO to 20000 TWO",
+        "[venue.tokens]",
+    ] {
+        assert!(out.contains(part), "no {part} in {out}{log}");
+    }
+}
+
 /// Both tokens, and what a start finds of them before anything is signed.
 #[test]
 fn a_token_that_does_not_move_what_it_is_asked_to_is_refused() {
