@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::time::Duration;
 
 use anyhow::Context;
 use cambist_client::VenueClient;
@@ -23,6 +24,7 @@ use cambist_daemon::live::start_retry::StartRetry;
 use cambist_daemon::portfolio::Observed;
 use cambist_daemon::telemetry::withheld;
 use cambist_daemon::venues::{Access, Session, Validity};
+use cambist_host::clock::Clock;
 use cambist_store::view;
 
 /// Result of the queries.
@@ -47,6 +49,9 @@ pub struct Online {
     /// The latest time of the venue.
     #[serde(skip)]
     pub venue_time: VenueTime,
+    /// When that was answered.
+    #[serde(skip)]
+    pub answered: Answered,
     /// What the account holds, and at which prices.
     #[serde(skip)]
     pub observed: Observed,
@@ -98,6 +103,7 @@ pub async fn of(daemon: &Daemon, session: &Session, bound: &Bound) -> anyhow::Re
         lines: Vec::new(),
         sides: Vec::new(),
         venue_time: found.venue_time,
+        answered: found.answered,
         observed: found.observed(bound),
     };
     let each = bound.markets.iter().zip(&bound.engine.markets);
@@ -233,9 +239,19 @@ impl Online {
     }
 }
 
+/// By the system clock, when an answer arrived, and for how long it was waited for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Answered {
+    /// Seconds of the wall clock when it arrived.
+    pub unix_s: u64,
+    /// How long it was waited for.
+    pub took: Duration,
+}
+
 /// The venue's answers.
 struct Found {
     venue_time: VenueTime,
+    answered: Answered,
     depths: BTreeMap<MarketId, Reply>,
     balances: Reply,
     account: Reply,
@@ -246,12 +262,21 @@ struct Found {
 impl Found {
     async fn ask(client: &VenueClient, bound: &Bound) -> anyhow::Result<Self> {
         let mut venue_time = VenueTime(0);
+        let mut at = Answered::default();
+        let clock = Clock::new();
         let mut answer = async |query: Query| -> anyhow::Result<Reply> {
+            let began = clock.since_boot();
             let answered = StartRetry::none()
                 .query(client, &query, &bound.markets)
                 .await;
             let (reply, time) = answered?;
-            venue_time = venue_time.max(time.unwrap_or_default());
+            if let Some(time) = time.filter(|time| *time > venue_time) {
+                venue_time = time;
+                at = Answered {
+                    unix_s: clock.unix_micros() / 1_000_000,
+                    took: clock.since_boot().saturating_sub(began),
+                };
+            }
             Ok(reply)
         };
         let name = |query: &Query| query.endpoint().name();
@@ -274,6 +299,7 @@ impl Found {
         }
         Ok(Self {
             venue_time,
+            answered: at,
             depths,
             balances,
             account,

@@ -165,7 +165,7 @@ controls! {
         "wait, or configure a seed price"
     Recovering "recovering" ["orders.ttl_s"]
         "orders of an earlier run, or from before a gap in time, are not all accounted for"
-        "wait; a shorter ttl shortens the wait"
+        "wait; a shorter ttl shortens the wait. If it lasts, see whether polls take longer than their interval: slow_polls in cambist status names the key to raise"
     BooksDiffer "books_differ" ["risk.mismatch_max"]
         "the venue's balances differ from the ledger, and the difference is not explained"
         "cambist status names the token; cambist account adopt explains it, or cambist resume --reason TEXT adopts the venue's balances"
