@@ -3,15 +3,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::time::Duration;
 
 use anyhow::Context;
 use cambist_client::VenueClient;
+use cambist_core::config::MarketConfig;
 use cambist_core::control::Control;
 use cambist_core::event::TradingState;
 use cambist_core::notification::Withheld;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::request::{DepthLevel, Query, Reply};
-use cambist_core::{MarketId, Side, VenueTime};
+use cambist_core::{MarketId, MarketSpec, Price, Side, VenueTime};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -22,6 +24,7 @@ use cambist_daemon::live::start_retry::StartRetry;
 use cambist_daemon::portfolio::Observed;
 use cambist_daemon::telemetry::withheld;
 use cambist_daemon::venues::{Access, Session, Validity};
+use cambist_host::clock::Clock;
 use cambist_store::view;
 
 /// Result of the queries.
@@ -46,6 +49,9 @@ pub struct Online {
     /// The latest time of the venue.
     #[serde(skip)]
     pub venue_time: VenueTime,
+    /// When that was answered.
+    #[serde(skip)]
+    pub answered: Answered,
     /// What the account holds, and at which prices.
     #[serde(skip)]
     pub observed: Observed,
@@ -97,9 +103,11 @@ pub async fn of(daemon: &Daemon, session: &Session, bound: &Bound) -> anyhow::Re
         lines: Vec::new(),
         sides: Vec::new(),
         venue_time: found.venue_time,
+        answered: found.answered,
         observed: found.observed(bound),
     };
-    for (spec, reasons) in bound.markets.iter().zip(&reasons) {
+    let each = bound.markets.iter().zip(&bound.engine.markets);
+    for ((spec, limits), reasons) in each.zip(&reasons) {
         let mut page = withheld::sides(spec, reasons);
         page["market"] = spec.name.as_str().into();
         online.markets.push(page);
@@ -109,6 +117,11 @@ pub async fn of(daemon: &Daemon, session: &Session, bound: &Bound) -> anyhow::Re
                 spec.name
             );
             online.lines.push(line);
+            let mid = online.observed.mids.get(&spec.id);
+            if let Some(problem) = mid.and_then(|mid| outside_band(spec, limits, *mid)) {
+                online.ok = false;
+                online.never.push(problem);
+            }
             continue;
         }
         let meant = |why: &&Option<Withheld>| !why.is_some_and(|why| why.control.is_by_design());
@@ -132,6 +145,21 @@ pub async fn of(daemon: &Daemon, session: &Session, bound: &Bound) -> anyhow::Re
     }
     online.validate(session, bound, &orders).await?;
     Ok(online)
+}
+
+/// The price of a pool that is outside of the market's price band; `mid` is in half ticks. Nothing is joined, left or
+/// swapped there.
+fn outside_band(spec: &MarketSpec, limits: &MarketConfig, mid: u64) -> Option<String> {
+    let (least, most) = (limits.price_min, limits.price_max);
+    let is_within = least.0.saturating_mul(2) <= mid && mid <= most.0.saturating_mul(2);
+    (!is_within).then(|| {
+        let [mid, least, most] = [Price(mid / 2), least, most].map(|price| spec.price_text(price));
+        let (base, quote) = (&spec.base.symbol, &spec.quote.symbol);
+        format!(
+            "{}: the pool's price is {mid}, and market.price_floor to market.price_ceiling are {least} to {most}: nothing would be joined, left or swapped. If the file is meant, the addresses of {base} and {quote} in [venue.tokens] are those of other tokens, or each other's; otherwise correct both prices",
+            spec.name
+        )
+    })
 }
 
 /// The latch and the trading state of the state folder, if they let no daemon order anything. Pauses of single parts are
@@ -211,9 +239,19 @@ impl Online {
     }
 }
 
+/// By the system clock, when an answer arrived, and for how long it was waited for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Answered {
+    /// Seconds of the wall clock when it arrived.
+    pub unix_s: u64,
+    /// How long it was waited for.
+    pub took: Duration,
+}
+
 /// The venue's answers.
 struct Found {
     venue_time: VenueTime,
+    answered: Answered,
     depths: BTreeMap<MarketId, Reply>,
     balances: Reply,
     account: Reply,
@@ -224,12 +262,21 @@ struct Found {
 impl Found {
     async fn ask(client: &VenueClient, bound: &Bound) -> anyhow::Result<Self> {
         let mut venue_time = VenueTime(0);
+        let mut at = Answered::default();
+        let clock = Clock::new();
         let mut answer = async |query: Query| -> anyhow::Result<Reply> {
+            let began = clock.since_boot();
             let answered = StartRetry::none()
                 .query(client, &query, &bound.markets)
                 .await;
             let (reply, time) = answered?;
-            venue_time = venue_time.max(time.unwrap_or_default());
+            if let Some(time) = time.filter(|time| *time > venue_time) {
+                venue_time = time;
+                at = Answered {
+                    unix_s: clock.unix_micros() / 1_000_000,
+                    took: clock.since_boot().saturating_sub(began),
+                };
+            }
             Ok(reply)
         };
         let name = |query: &Query| query.endpoint().name();
@@ -252,6 +299,7 @@ impl Found {
         }
         Ok(Self {
             venue_time,
+            answered: at,
             depths,
             balances,
             account,
@@ -266,6 +314,7 @@ impl Found {
     fn observed(&self, bound: &Bound) -> Observed {
         let balances = match &self.balances {
             Reply::Balances(balances) => balances.clone(),
+            Reply::ChargedBalances(of) => of.balances.clone(),
             _ => Vec::new(),
         };
         let mid = |reply: &Reply| match reply {

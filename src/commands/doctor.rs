@@ -10,7 +10,7 @@ use cambist_host::folder::{FolderError, PrivateFolder};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::check_online::{self, Online};
+use super::check_online::{self, Answered, Online};
 use super::signer_limits::compare;
 use super::{columns, print_json, print_text};
 use crate::commands::daemon_control::Which;
@@ -21,7 +21,6 @@ use cambist_daemon::live::latch::Latch;
 use cambist_daemon::live::start_retry::StartRetry;
 use cambist_daemon::portfolio::Observed;
 use cambist_daemon::venues::Access;
-use cambist_host::clock::Clock;
 use cambist_host::secrets;
 use cambist_store::{self, view};
 
@@ -366,7 +365,8 @@ async fn with_access(daemon: &Daemon, access: Access, all: &mut Findings) -> Opt
     amounts(daemon, &bound, all);
     match check_online::of(daemon, &session, &bound).await {
         Ok(online) => {
-            clock(online.venue_time, all);
+            let block_s = daemon.venue.evm().map_or(0, |link| link.block_s);
+            clock(online.venue_time, online.answered, block_s, all);
             quotes(&online, all);
             Some(online.observed)
         }
@@ -381,11 +381,26 @@ async fn with_access(daemon: &Daemon, access: Access, all: &mut Findings) -> Opt
     }
 }
 
-fn clock(venue: VenueTime, all: &mut Findings) {
-    let ours_s = Clock::new().unix_micros() / 1_000_000;
+/// Compares the system clock with the venue's time when that was answered. The answer is as old as it was waited for, and
+/// on a chain by up to the interval between blocks: a venue that is behind by that much shows no wrong clock.
+fn clock(venue: VenueTime, answered: Answered, block_s: u64, all: &mut Findings) {
+    let ours_s = answered.unix_s;
     let apart_s = ours_s.abs_diff(venue.as_s());
-    let found_text = format!("{apart_s} s from the venue's time, which has whole seconds");
-    if apart_s > CLOCK_MAX_S {
+    let took_ms = answered.took.as_millis();
+    let mut explained_s = 0;
+    if ours_s > venue.as_s() {
+        explained_s = block_s + u64::try_from(took_ms.div_ceil(1_000)).unwrap_or(u64::MAX);
+    }
+    let mut found_text = format!("{apart_s} s from the venue's time, which has whole seconds");
+    if apart_s > CLOCK_MAX_S && explained_s > 0 {
+        let of_block = if block_s > 0 {
+            format!(", and a new block comes every {block_s} s")
+        } else {
+            String::new()
+        };
+        let _ = write!(found_text, "; the answer took {took_ms} ms{of_block}");
+    }
+    if apart_s > CLOCK_MAX_S.saturating_add(explained_s) {
         all.warn(
             "clock",
             found_text,

@@ -34,6 +34,11 @@ pub fn check(named: &Named, args: &CheckArgs, json: bool) -> anyhow::Result<Exit
             )
         },
         |portfolio| {
+            if let Err(error) = portfolio.file.check_limits(&portfolio.daemons) {
+                let error = error.into();
+                exit::print_all_errors(&error);
+                return Ok((exit::of(&error), exit::as_json(&error)));
+            }
             let used = args.online.then(|| portfolio.used()).transpose()?;
             if !json {
                 print_text(&portfolio.text(used.as_deref()))?;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use cambist_core::Reason;
 use cambist_core::request::{Outcome, Query, UnknownCause};
@@ -26,7 +27,12 @@ pub struct EvmPools {
     nodes: Arc<Nodes>,
     account: Arc<Mutex<Account>>,
     unanswered: Arc<std::sync::Mutex<BTreeMap<&'static str, String>>>,
+    took: Arc<std::sync::Mutex<BTreeMap<&'static str, Duration>>>,
+    stopwatch: Stopwatch,
 }
+
+/// A time that rises; only differences have a meaning.
+pub type Stopwatch = Arc<dyn Fn() -> Duration + Send + Sync>;
 
 /// What has to be known of the account to send bytes.
 struct Known {
@@ -90,7 +96,15 @@ impl EvmPools {
             nodes: nodes.into(),
             account: Arc::new(Mutex::new(account)),
             unanswered: Arc::default(),
+            took: Arc::default(),
+            stopwatch: Arc::new(|| Duration::ZERO),
         }
+    }
+
+    /// Measures with this how long polls take; without it they take no time.
+    #[must_use]
+    pub fn timed(self, stopwatch: Stopwatch) -> Self {
+        Self { stopwatch, ..self }
     }
 
     /// The nodes.
@@ -101,6 +115,12 @@ impl EvmPools {
     /// The polls whose last answer was none, with the cause.
     pub fn unanswered(&self) -> BTreeMap<&'static str, String> {
         self.causes().clone()
+    }
+
+    /// How long the last poll of each kind took: all of its requests to the nodes, and the polls that it waited for.
+    pub fn took(&self) -> BTreeMap<&'static str, Duration> {
+        let took = self.took.lock().unwrap_or_else(PoisonError::into_inner);
+        took.clone()
     }
 
     fn causes(&self) -> std::sync::MutexGuard<'_, BTreeMap<&'static str, String>> {
@@ -116,9 +136,15 @@ impl EvmPools {
 
     /// Answers a poll.
     pub async fn query(&self, query: &Query) -> Answered {
+        let began = (self.stopwatch)();
         let mut account = self.account.lock().await;
         let answer = answers::answer(self.nodes.as_ref(), &mut account, query).await;
         let name = query.endpoint().name();
+        let took = (self.stopwatch)().saturating_sub(began);
+        self.took
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(name, took);
         match answer {
             Ok((reply, time)) => {
                 self.causes().remove(name);

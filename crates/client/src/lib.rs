@@ -38,7 +38,7 @@ pub use classify::{classify_query, classify_submit};
 pub use client::{Answered, Client};
 pub use config::{ClientConfig, Credentials};
 pub use error::{CallError, SetupError};
-pub use evm_pools::EvmPools;
+pub use evm_pools::{EvmPools, Stopwatch};
 pub use kraken::{ApiKey, KeyKind, KrakenClient, KrakenKeys, ProofError, RefusedNonces};
 pub use node::{Head, NoFact, Node, NodeAnswer, NodeOutcome, NodeRefusal, Nodes, Place};
 pub use public::{PublicError, PublicReader, PublicUrl};

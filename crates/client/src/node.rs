@@ -394,7 +394,7 @@ impl Nodes {
         }
         Err(NoFact::Disagree {
             method: A::METHOD,
-            stated: [of_first, of_second].map(|answer| A::text(&answer)),
+            stated: A::texts([&of_first, &of_second]),
         })
     }
 
@@ -462,7 +462,7 @@ impl Nodes {
         }
         Err(NoFact::Disagree {
             method: BlockAt::METHOD,
-            stated: [everywhere, block].map(|block| BlockAt::text(&Some(block))),
+            stated: BlockAt::texts([&Some(everywhere), &Some(block)]),
         })
     }
 

@@ -165,7 +165,7 @@ controls! {
         "wait, or configure a seed price"
     Recovering "recovering" ["orders.ttl_s"]
         "orders of an earlier run, or from before a gap in time, are not all accounted for"
-        "wait; a shorter ttl shortens the wait"
+        "wait; a shorter ttl shortens the wait. If it lasts, see whether polls take longer than their interval: slow_polls in cambist status names the key to raise"
     BooksDiffer "books_differ" ["risk.mismatch_max"]
         "the venue's balances differ from the ledger, and the difference is not explained"
         "cambist status names the token; cambist account adopt explains it, or cambist resume --reason TEXT adopts the venue's balances"
@@ -222,7 +222,7 @@ controls! {
         "accept less slippage in the strategy, or raise the key"
     Signer "signer" ["orders.resend_after_ms" "keys.signer" "venue.fee_max_gwei"]
         "the signer of the key refused the last order or did not answer, or gas costs more than venue.fee_max_gwei; new ones are paused for a moment"
-        "the log names the limit, the two prices of gas, or that the signer does not answer: cambist doctor compares its limits with this file; if gas is too dear, wait or raise venue.fee_max_gwei"
+        "the log names the limit, the two prices of gas, or that the signer does not answer: cambist doctor compares its limits with this file; if gas is too dear, wait, or raise venue.fee_max_gwei and restart"
     SwapUndecided "swap_undecided" ["orders.ttl_s" "orders.grace_s"]
         "a swap is undecided, or the pool was not read again after it"
         "wait; a shorter ttl shortens the wait. If it lasts, the pool takes no swaps"

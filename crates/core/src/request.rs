@@ -167,6 +167,25 @@ pub struct Charge {
     pub cause: Hash,
 }
 
+impl Charge {
+    /// The reason with which it is booked.
+    pub fn reason(&self) -> String {
+        format!("charge {} for {}", self.number, self.cause)
+    }
+
+    /// Whether a flow with this reason is a charge.
+    pub fn is_reason(reason: &str) -> bool {
+        let named = reason.strip_prefix("charge ");
+        let parts = named.and_then(|named| named.split_once(" for "));
+        parts.is_some_and(|(number, cause)| {
+            let hash = cause.strip_prefix("0x").unwrap_or(cause);
+            number.parse::<u64>().is_ok()
+                && hash.len() == 64
+                && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
+        })
+    }
+}
+
 /// Balances of one moment, with the charges until then.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChargedBalances {

@@ -315,7 +315,7 @@ impl Account {
         let followed = match (&mut self.view, known) {
             (None, _) if finalized.number < self.final_before => Err(Unusable::Behind),
             (None, _) => View::new(latest, finalized).map(|view| self.view = Some(view)),
-            (Some(view), Some(known)) => view.follow(latest, finalized, known),
+            (Some(view), Some(known)) => view.follow(latest, finalized, known, self.grace_ms),
             (Some(_), None) => Err(Unusable::Behind),
         };
         match followed {
@@ -523,6 +523,10 @@ impl Account {
         let (Some(receipt), Some(block)) = (receipt, block) else {
             return Err(AccountError::Block);
         };
+        // One of both times is false: a block is not younger than a later one.
+        if block.timestamp_s > finalized.timestamp_s {
+            return Err(AccountError::Unusable(Unusable::Unlinked));
+        }
         let booked = match check_gas(&candidate, receipt) {
             Ok(()) => self.book(candidate.hash, receipt, block),
             Err(why) => Err(why),

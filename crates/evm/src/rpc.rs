@@ -42,6 +42,11 @@ pub trait Ask {
         let _ = answer;
         "something else".to_owned()
     }
+
+    /// Two different answers as texts that show what differs.
+    fn texts(answers: [&Self::Answer; 2]) -> [String; 2] {
+        answers.map(Self::text)
+    }
 }
 
 /// The body of a request.
@@ -197,6 +202,35 @@ impl Ask for BlockAt {
             Some(block) => format!("block {} {}", block.number, block.hash.to_hex()),
             None => "no block".to_owned(),
         }
+    }
+
+    /// Of blocks with one number and hash, what else differs.
+    fn texts(answers: [&Option<Block>; 2]) -> [String; 2] {
+        let stated = answers.map(Self::text);
+        let [Some(first), Some(second)] = answers else {
+            return stated;
+        };
+        if stated[0] != stated[1] {
+            return stated;
+        }
+        let fields = |of: &Block| {
+            [
+                ("parent", of.parent.to_hex()),
+                ("time", format!("{} s", of.timestamp_s)),
+                ("base fee", of.base_fee.to_string()),
+            ]
+        };
+        let pairs = fields(first).into_iter().zip(fields(second));
+        let mut texts = stated;
+        for ((name, of_first), (_, of_second)) in pairs.filter(|(a, b)| a != b) {
+            for (text, value) in texts.iter_mut().zip([of_first, of_second]) {
+                *text += " with ";
+                *text += name;
+                *text += " ";
+                *text += &value;
+            }
+        }
+        texts
     }
 }
 
@@ -694,6 +728,32 @@ mod tests {
             of["logs"] = json!([]);
         });
         assert!(!reverted.unwrap().succeeded);
+    }
+
+    #[test]
+    fn blocks_of_one_hash_are_texts_of_what_differs() {
+        let block = Block {
+            number: 680,
+            hash: Hash32([1; 32]),
+            parent: Hash32([2; 32]),
+            timestamp_s: 50,
+            base_fee: 7,
+        };
+        let dearer = Block {
+            base_fee: 8,
+            ..block
+        };
+        let [first, second] = BlockAt::texts([&Some(block), &Some(dearer)]);
+        assert!(first.starts_with("block 680 0x0101"), "{first}");
+        assert!(first.ends_with(" with base fee 7"), "{first}");
+        assert!(second.ends_with(" with base fee 8"), "{second}");
+        let other = Block {
+            hash: Hash32([3; 32]),
+            ..dearer
+        };
+        let [first, second] = BlockAt::texts([&Some(block), &Some(other)]);
+        assert!(!first.contains("with") && first != second, "{first}");
+        assert_eq!(BlockAt::texts([&Some(block), &None])[1], "no block");
     }
 
     #[test]

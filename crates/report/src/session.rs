@@ -11,6 +11,7 @@ use cambist_core::notification::{
     Fill, Notification, PoolStatus, PoolTransactionSettlement, Status,
 };
 use cambist_core::postings::Postings;
+use cambist_core::request::Charge;
 use cambist_core::{ClientOrderId, MarketId, MarketSpec, PoolSpec, Time, TokenId, TokenSpec};
 
 use crate::pnl::MarketPnl;
@@ -38,6 +39,24 @@ struct Comparison {
     differs: BTreeMap<TokenId, Difference>,
     /// Whether the next difference belongs to a later comparison.
     closed: bool,
+}
+
+impl Comparison {
+    /// The first difference of a later comparison replaces those of the one before.
+    fn found(&mut self, token: TokenId, difference: Difference) {
+        if std::mem::take(&mut self.closed) {
+            self.differs.clear();
+        }
+        self.differs.insert(token, difference);
+    }
+
+    /// A flow was booked: what it explains is no difference any more.
+    fn explained(&mut self, token: TokenId, amount: i128) {
+        let known = self.differs.remove(&token);
+        if let Some(left) = known.and_then(|known| known.explained(amount)) {
+            self.differs.insert(token, left);
+        }
+    }
 }
 
 /// The results of one session.
@@ -233,15 +252,15 @@ impl Session {
                 ledger,
                 venue,
             } => {
-                if std::mem::take(&mut self.comparison.closed) {
-                    self.comparison.differs.clear();
-                }
                 let (ledger, venue) = (*ledger, *venue);
-                let difference = Difference { ledger, venue };
-                self.comparison.differs.insert(*token, difference);
+                self.comparison.found(*token, Difference { ledger, venue });
             }
             Notification::Balanced => self.comparison.differs.clear(),
-            Notification::Adopted { token, amount, .. } => self.explained(*token, *amount),
+            Notification::Adopted {
+                token,
+                amount,
+                reason,
+            } => self.explained(*token, *amount, reason),
             Notification::Unknown { .. }
             | Notification::DepthAccepted { mid: None, .. }
             | Notification::Resent { .. }
@@ -350,7 +369,11 @@ impl Session {
     }
 
     /// An external flow is neither profit nor loss.
-    fn explained(&mut self, token: TokenId, amount: i128) {
+    fn explained(&mut self, token: TokenId, amount: i128, reason: &str) {
+        // Balances that were compared contain the charges until then.
+        if !Charge::is_reason(reason) {
+            self.comparison.explained(token, amount);
+        }
         // One found during recovery is part of the opening that follows.
         if self.opening.is_some() {
             self.flow(token, amount);

@@ -5,7 +5,7 @@
 use core::fmt;
 
 use k256::ecdsa::{RecoveryId, Signature, SigningKey, VerifyingKey};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::address::Address;
 use crate::error::SignError;
@@ -132,6 +132,19 @@ impl EthKey {
         key.map(Self).map_err(|_| SignError::SecretOutOfRange)
     }
 
+    /// As [`from_hex`](Self::from_hex), and exactly 64 digits without `0x` as well, as some wallets export a key.
+    ///
+    /// # Errors
+    /// As [`from_hex`](Self::from_hex).
+    pub fn from_digits(text: &str) -> Result<Self, SignError> {
+        let is_bare = text.len() == 64 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+        if is_bare {
+            Self::from_hex(&Zeroizing::new(format!("0x{text}")))
+        } else {
+            Self::from_hex(text)
+        }
+    }
+
     /// The account's address.
     pub fn address(&self) -> Address {
         address_of(self.0.verifying_key())
@@ -242,6 +255,27 @@ mod tests {
             recover(&Hash32([1; 32]), &[0; 65]),
             Err(SignError::Unrecoverable)
         );
+    }
+
+    #[test]
+    fn a_key_of_64_digits_needs_no_prefix() {
+        let digits = "089228899e1b855cacd9dcc32a83ff0461cc089656995db5a5f248eb3d458ace";
+        let address = EthKey::from_digits(digits).unwrap().address();
+        let prefixed = EthKey::from_digits(&format!("0x{digits}")).unwrap();
+        assert_eq!(prefixed.address(), address);
+        for bad in [
+            &digits[1..],
+            &format!("{digits}0"),
+            "1",
+            "",
+            &digits.replace('b', "g"),
+        ] {
+            assert_eq!(
+                EthKey::from_digits(bad).unwrap_err(),
+                SignError::MalformedInteger,
+                "{bad}"
+            );
+        }
     }
 
     #[test]

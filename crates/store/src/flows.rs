@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use cambist_core::TokenId;
+use cambist_core::request::Charge;
 use rusqlite::{Connection, Transaction, params};
 
 use super::StoreError;
@@ -63,14 +64,7 @@ pub(super) fn insert(transaction: &Transaction<'_>, flow: &Flow) -> rusqlite::Re
 impl Flow {
     /// Whether it is a charge of the venue, such as gas: the engine names each by its number and what it was for.
     pub fn is_charge(&self) -> bool {
-        let named = self.reason.strip_prefix("charge ");
-        let parts = named.and_then(|named| named.split_once(" for "));
-        parts.is_some_and(|(number, cause)| {
-            let hash = cause.strip_prefix("0x").unwrap_or(cause);
-            number.parse::<u64>().is_ok()
-                && hash.len() == 64
-                && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
-        })
+        Charge::is_reason(&self.reason)
     }
 }
 

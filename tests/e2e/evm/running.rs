@@ -188,6 +188,42 @@ fn a_block_that_is_stated_wrong_once_stops_nothing() {
     assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
 }
 
+/// Times of all blocks that are an hour ahead for seconds, while a join waits for its block: nothing is concluded from
+/// them, and the join is booked as soon as the times are right again, without a restart.
+#[test]
+fn false_times_of_blocks_conclude_nothing_and_are_over_with_their_cause() {
+    let stage = Stage::open("evm-false-times");
+    stage.node.chain(|chain| chain.is_full = true);
+    let mut daemon = stage.run();
+    until(SOON, "a join that was sent", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        (stage.node.asked("eth_sendRawTransaction") > 0).then_some(())
+    });
+    stage.node.alters("eth_getBlockByNumber", |_, mut block| {
+        let stated = block["timestamp"].as_str().unwrap_or("0x0");
+        let time_s = u64::from_str_radix(stated.trim_start_matches("0x"), 16).unwrap();
+        block["timestamp"] = format!("{:#x}", time_s + 3_600).into();
+        block
+    });
+    until(SOON, "a cause", || {
+        let (_, out, _) = stage.command("status --json");
+        out.contains("states another time of block").then_some(())
+    });
+    stage.node.chain(|chain| chain.is_full = false);
+    stage.until_shares(&mut daemon, true);
+    stage.blocks(3);
+    stage.node.recovers();
+    until(SOON, "answers", || {
+        let (_, out, _) = stage.command("status --json");
+        let page: Value = serde_json::from_str(&out).ok()?;
+        (page["unanswered"] == json!({})).then_some(())
+    });
+    stage.blocks(3);
+    let log = daemon.stderr();
+    assert!(!log.contains("fenced"), "{log}");
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
+}
+
 /// What an operator resumes in the same run signs nothing: the cause is stated again.
 #[test]
 fn an_account_that_stopped_is_not_resumed_in_its_run() {

@@ -7,7 +7,7 @@ use super::chain::Chain;
 use super::contracts::{Keeps, OTHERS, PAIR, Router, TOKENS};
 use super::node::Bad;
 use super::stage::{SOON, Stage, account, private};
-use crate::support::{Edit, Program};
+use crate::support::{Edit, Program, until};
 
 /// Every answer that is no answer, and what a start that waits shows of it.
 pub fn no_answers() -> Vec<(Bad, &'static str)> {
@@ -99,6 +99,56 @@ fn a_chain_that_is_not_the_files_is_refused() {
         assert_eq!(code, 77, "{reason}\n{out}{log}");
         assert!(log.contains(reason), "{reason}\n{out}{log}");
     }
+}
+
+/// The addresses of the two tokens are each other's: the price is the inverse, and nothing would be done with the pool.
+#[test]
+fn a_pool_whose_price_is_outside_of_the_band_is_found_by_the_check() {
+    let stage = Stage::with("evm-swapped-tokens", |file| {
+        for (symbol, address) in ["TWO", "ONE"].into_iter().zip(TOKENS) {
+            file.put(&format!("venue.tokens.{symbol}"), address.to_hex());
+        }
+        file.put("market.0.price_decimals", 4);
+    });
+    let (code, out, log) = stage.command("check --online");
+    assert_eq!(code, 1, "{out}{log}");
+    for part in [
+        "the pool's price is 0.000",
+        "are 500 TWO to 20000 TWO",
+        "[venue.tokens]",
+    ] {
+        assert!(out.contains(part), "no {part} in {out}{log}");
+    }
+}
+
+/// A node whose answers take so long that a poll takes longer than its interval: the status and the log name the poll and
+/// the key, and the start goes on when answers are quick again.
+#[test]
+fn a_start_with_a_slow_node_names_the_poll_and_its_key() {
+    let stage = Stage::open("evm-slow-node");
+    for method in ["eth_getBlockByNumber", "eth_call"] {
+        stage.node.alters(method, |_, answer| {
+            std::thread::sleep(std::time::Duration::from_millis(60));
+            answer
+        });
+    }
+    let mut daemon = stage.run();
+    until(SOON, "slow polls", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        let (_, out, _) = stage.command("status --json");
+        let page: Value = serde_json::from_str(&out).ok()?;
+        let slow = page["slow_polls"]["balances"].as_str()?;
+        slow.contains("poll.balances_ms is 300").then_some(())
+    });
+    until(SOON, "a line of the log", || {
+        let log = daemon.stderr();
+        log.contains("polls take longer than their interval")
+            .then_some(())
+    });
+    stage.node.recovers();
+    stage.until_shares(&mut daemon, true);
+    stage.blocks(3);
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
 }
 
 /// Both tokens, and what a start finds of them before anything is signed.

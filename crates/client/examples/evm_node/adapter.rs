@@ -115,7 +115,8 @@ impl Adapter {
             .await
             .map_err(|why| format!("{why:?}"))?;
         let known = known.ok_or("the finalized block of before is gone")?;
-        self.view.follow(latest, finalized, &known).map_err(text)
+        let followed = self.view.follow(latest, finalized, &known, GRACE_MS);
+        followed.map_err(text)
     }
 
     fn finalized(&self) -> Block {

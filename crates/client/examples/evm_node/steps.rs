@@ -15,7 +15,7 @@ use cambist_evm_venue::nonces::{Candidate, Fate, NonceError, Purpose};
 use cambist_evm_venue::rules;
 use cambist_evm_venue::settle::Unsettled;
 
-use crate::adapter::{Ended, KEPT, SLIPPAGE_BPS, What};
+use crate::adapter::{Ended, GRACE_MS, KEPT, SLIPPAGE_BPS, What};
 use crate::contracts::{BLOCK_S, FIRST, ONE, SECOND, SHARES, World};
 use crate::engine_requests::requests;
 use crate::node::{Drop_, Mine, Process, Reorganise, ask};
@@ -686,7 +686,7 @@ async fn another_chain(world: &mut World<'_>) -> Step<String> {
     let newest = ask(&second.client()?, &BlockAt(BlockTag::Latest)).await?;
     let newest = newest.ok_or("no block")?;
     let mut view = View::new(newest, ahead).map_err(|error| error.to_string())?;
-    let followed = view.follow(newest, lagging, &ahead);
+    let followed = view.follow(newest, lagging, &ahead, GRACE_MS);
     ensure!(followed == Err(Unusable::Behind), "{followed:?}");
     // It catches up on a chain of its own.
     for block in 9..=12 {
@@ -704,7 +704,7 @@ async fn another_chain(world: &mut World<'_>) -> Step<String> {
     let (Some(newest), Some(finalized), Some(known)) = blocks else {
         return Err(format!("{blocks:?}"));
     };
-    let followed = view.follow(newest, finalized, &known);
+    let followed = view.follow(newest, finalized, &known, GRACE_MS);
     ensure!(followed == Err(Unusable::Forked), "{followed:?}");
     Ok("what both have; behind; then nothing, from either; finalized blocks replaced".to_owned())
 }

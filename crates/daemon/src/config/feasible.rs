@@ -14,6 +14,7 @@ use cambist_core::strategy::Strategy;
 use cambist_core::withheld::Unit;
 use cambist_core::{Amount, MarketId, MarketSpec, Price, Qty, Side, VenueRules, VenueTime};
 
+use cambist_config::money::{self, Money};
 use cambist_strategies::Promise;
 
 use super::daemon::Daemon;
@@ -37,13 +38,6 @@ const THEN: VenueTime = VenueTime(1_700_000_000_000);
 pub fn never_quoted(daemon: &Daemon, bound: &Bound) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (index, market) in daemon.markets.iter().enumerate() {
-        // What a process will want is not known before it runs, a strategy of rounds orders only what a swap left, and one
-        // that holds a share trades only outside its band.
-        let is_unknown = |choice: &StrategyChoice| {
-            let info = cambist_strategies::find(&choice.name.value);
-            let is_idle = |promise| matches!(promise, Promise::Swaps | Promise::Weight);
-            choice.process.is_some() || info.is_some_and(|info| is_idle(info.promise))
-        };
         if market.strategies.iter().any(is_unknown) {
             continue;
         }
@@ -80,6 +74,76 @@ pub fn never_quoted(daemon: &Daemon, bound: &Bound) -> Vec<Problem> {
         }
     }
     problems
+}
+
+/// The most that may be held in a market, beside its own limits.
+#[derive(Clone, Copy, Debug)]
+pub enum Tighter {
+    /// The value of holdings and bids, in units of the quote token.
+    Exposure(Amount),
+    /// Units of the base token.
+    Inventory(Amount),
+}
+
+/// Whether nothing would ever be bought in a market under this limit, whatever its price and holdings. False where that
+/// is not known without a venue.
+pub fn never_buys(daemon: &Daemon, bound: &Bound, index: usize, tighter: Tighter) -> bool {
+    let (Some(market), Some(spec)) = (daemon.markets.get(index), bound.markets.get(index)) else {
+        return false;
+    };
+    if !spec.book {
+        return match tighter {
+            Tighter::Exposure(most) => joins_add_more(market, spec, most),
+            // What is joined was held before.
+            Tighter::Inventory(_) => false,
+        };
+    }
+    if market.strategies.iter().any(is_unknown) {
+        return false;
+    }
+    let buys = |bound: &Bound| Trials::of(bound, index).never()[0].is_none();
+    let mut limited = bound.clone();
+    match tighter {
+        Tighter::Exposure(most) => {
+            let known = limited.engine.risk.gross_max.entry(spec.quote.id);
+            let known = known.or_default();
+            *known = most.min(*known);
+        }
+        Tighter::Inventory(most) => {
+            let Some(limits) = limited.engine.markets.get_mut(index) else {
+                return false;
+            };
+            limits.inventory_max = most.min(limits.inventory_max);
+            limits.inventory_min = limits.inventory_min.min(limits.inventory_max);
+        }
+    }
+    // What the market's own limits forbid is not this limit's.
+    !buys(&limited) && buys(bound)
+}
+
+/// Whether a full step of the pool's only strategy adds more to the exposure than this: half of it is quote, which counts
+/// from the join on.
+fn joins_add_more(market: &Market, spec: &MarketSpec, most: Amount) -> bool {
+    let [only] = market.strategies.as_slice() else {
+        return false;
+    };
+    let step = (only.name.value == cambist_strategies::LP_MANAGER)
+        .then(|| only.params.get("step_value"))
+        .flatten();
+    let step = step.and_then(|step| money::decimal(step.to_string().trim_matches('"')));
+    let step = step.and_then(|number| {
+        let symbol = None;
+        Money { number, symbol }.units(&spec.quote).ok()
+    });
+    step.is_some_and(|step| step / 2 > most)
+}
+
+/// What a process will want is not known before it runs, a strategy of rounds orders only what a swap left, and one that
+/// holds a share trades only outside its band.
+fn is_unknown(choice: &StrategyChoice) -> bool {
+    let info = cambist_strategies::find(&choice.name.value);
+    let is_idle = |promise| matches!(promise, Promise::Swaps | Promise::Weight);
+    choice.process.is_some() || info.is_some_and(|info| is_idle(info.promise))
 }
 
 /// The position in the file that decides it.

@@ -432,10 +432,30 @@ pub(super) fn check_holders(market: &Market, problems: &mut Vec<Problem>) {
             what: "lp_manager needs a [market.pool]".to_owned(),
         });
     }
+    problems.extend(step_too_large(market, first));
     for second in holders {
         problems.push(Problem {
             at: second.name.at,
             what: "a pool has one lp_manager".to_owned(),
         });
     }
+}
+
+/// A step of lp_manager that no join or exit may have.
+fn step_too_large(market: &Market, manager: &StrategyChoice) -> Option<Problem> {
+    const STEP: &str = "step_value";
+    let step = match manager.params.get(STEP)? {
+        toml::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    // What is no number is refused with the parameter.
+    let step = Decimal::from_str_exact(&step).ok()?;
+    let most = market.pool.as_ref()?.amounts.of("move_value_max")?;
+    (step > most.value.number).then(|| Problem {
+        at: manager.place(STEP),
+        what: format!(
+            "lp_manager's {STEP} is {step}, and market.pool.move_value_max allows {} per join or exit: every full step would be withheld (order_value); lower {STEP}, or raise move_value_max",
+            most.value.number
+        ),
+    })
 }

@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use cambist_config::money::Money;
 use cambist_config::reader::{ConfigError, Place, Problem, Section, Source};
 use cambist_config::version;
-use cambist_core::Amount;
 use cambist_core::portfolio::Reading;
 use cambist_core::portfolio::rules::{
     self, ListedMarket, MemberRules, PortfolioRules, ReadElsewhere, VenueNames, WholeTokens,
 };
+use cambist_core::{Amount, MarketSpec, TokenSpec};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 
+use crate::config::feasible::{Tighter, never_buys};
 use crate::config::market::Market;
 use crate::config::{Daemon, USUAL_PORT};
 use crate::real_path::real;
@@ -34,6 +35,8 @@ pub struct PortfolioFile {
     pub at_par: BTreeSet<String>,
     /// Most that holdings and open bids may be worth over all venues, in units of the reporting currency.
     pub exposure_max: Option<Amount>,
+    /// Where the limits are written.
+    pub(super) limits_at: Place,
     /// Most that all markets together may lose in a day, in units of the reporting currency.
     pub loss_day_max: Option<Amount>,
     /// An older price values nothing.
@@ -64,6 +67,23 @@ pub(super) fn exact(amount: Decimal) -> WholeTokens {
         units: amount.mantissa().unsigned_abs(),
         scale: u8::try_from(amount.scale()).unwrap_or(u8::MAX),
     }
+}
+
+/// What a limit over all venues is in one market.
+enum Limited {
+    /// It does not concern it.
+    Not,
+    /// Its units are not known.
+    Unknown,
+    /// This.
+    To(Tighter),
+}
+
+/// An amount in units of a token, rounded down.
+fn in_units(most: Decimal, token: &TokenSpec) -> Option<Amount> {
+    let number = most.trunc_with_scale(token.decimals.into());
+    let symbol = None;
+    Money { number, symbol }.units(token).ok()
 }
 
 /// A venue of a portfolio.
@@ -141,6 +161,84 @@ impl PortfolioFile {
         } else {
             Err(self.source.invalid(problems))
         }
+    }
+
+    /// Limits under which nothing would ever be bought at any venue, whatever prices and holdings are. Markets are tried in
+    /// their engines, so that this takes a moment; one that does not state its units, or whose strategy is not known
+    /// without a venue, may buy.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with each of them.
+    pub fn check_limits(&self, daemons: &[Daemon]) -> Result<(), ConfigError> {
+        let mut problems = Vec::new();
+        let scale = LimitUse::CURRENCY_DECIMALS.into();
+        let exposure = self.exposure_max.and_then(|most| {
+            let most = Decimal::try_from_i128_with_scale(most.try_into().ok()?, scale);
+            most.ok()
+        });
+        if let Some(most) = exposure {
+            let limit = |venue: &VenueFile, spec: &MarketSpec| {
+                let quote = venue.names.name_of(&spec.quote.symbol);
+                let units = in_units(most, &spec.quote).filter(|_| self.at_par.contains(quote));
+                units.map_or(Limited::Unknown, |most| {
+                    Limited::To(Tighter::Exposure(most))
+                })
+            };
+            if self.never_bought(daemons, limit) {
+                let what = format!(
+                    "portfolio.exposure_max is {} {}, and the smallest order or join of every market is worth more: nothing would ever be bought; raise it",
+                    most.normalize(),
+                    self.currency
+                );
+                let at = self.limits_at;
+                problems.push(Problem { at, what });
+            }
+        }
+        for token in &self.tokens {
+            let limit = |venue: &VenueFile, spec: &MarketSpec| {
+                if venue.names.name_of(&spec.base.symbol) != token.name {
+                    return Limited::Not;
+                }
+                let units = in_units(token.most, &spec.base);
+                units.map_or(Limited::Unknown, |most| {
+                    Limited::To(Tighter::Inventory(most))
+                })
+            };
+            if self.never_bought(daemons, limit) {
+                let what = format!(
+                    "portfolio.tokens.inventory_max is {} {}, and the smallest order of every market of it is larger: it would never be bought; raise it",
+                    token.most, token.name
+                );
+                problems.push(Problem { at: token.at, what });
+            }
+        }
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(self.source.invalid(problems))
+        }
+    }
+
+    /// Whether there are markets with this limit, and none of them would ever buy.
+    fn never_bought(
+        &self,
+        daemons: &[Daemon],
+        limit: impl Fn(&VenueFile, &MarketSpec) -> Limited,
+    ) -> bool {
+        let mut is_any = false;
+        for (venue, daemon) in self.venues.iter().zip(daemons) {
+            let Some(Ok(bound)) = daemon.bind_expected() else {
+                return false;
+            };
+            for (index, spec) in bound.markets.iter().enumerate() {
+                match limit(venue, spec) {
+                    Limited::Not => {}
+                    Limited::To(most) if never_buys(daemon, &bound, index, most) => is_any = true,
+                    Limited::To(_) | Limited::Unknown => return false,
+                }
+            }
+        }
+        is_any
     }
 
     /// Why the limit of a token would not count all of it: only base tokens are counted, one of each venue.
@@ -395,6 +493,7 @@ fn read(mut root: Section<'_, '_>, source: Source) -> Option<PortfolioFile> {
     let folder = source.path.parent().unwrap_or(Path::new("")).to_owned();
     version(&mut root);
     let mut section = root.section("portfolio");
+    let limits_at = section.at();
     let currency = section.or("currency", "USD".to_owned()).value;
     let at_par = section.or("at_par", Vec::<String>::new()).value;
     let exposure_max = amount(&mut section, "exposure_max", &currency);
@@ -431,6 +530,7 @@ fn read(mut root: Section<'_, '_>, source: Source) -> Option<PortfolioFile> {
         source,
         at_par,
         exposure_max: exposure_max?,
+        limits_at,
         loss_day_max: loss_day_max?,
         price_age_max_ms: price_age_max_s.value * 1_000,
         stored_age_max_s: stored_age_max_s.value,
@@ -644,6 +744,30 @@ config = "/srv/base.toml"
         );
         assert!(without(&["loss_day_max"]).is_err());
         assert_eq!(without(&["exposure_max", "loss_day_max"]), Ok(()));
+    }
+
+    #[test]
+    fn limits_below_every_order_are_refused() {
+        let example = std::fs::read_to_string(EXAMPLE).unwrap();
+        let checked = |from: &str, to: &str| {
+            let text = example.replacen(from, to, 1);
+            let path = Path::new(EXAMPLE).to_owned();
+            let file = PortfolioFile::parse(&Source { path, text }).unwrap();
+            let limits = file.check_limits(&file.daemons().unwrap());
+            limits.map_err(|error| error.to_string())
+        };
+        assert_eq!(checked("", ""), Ok(()));
+        let tiny = checked("\"20000 USD\"", "\"2 USD\"").unwrap_err();
+        assert!(tiny.contains("portfolio.exposure_max is 2 USD"), "{tiny}");
+        let limit = |most: &str| {
+            let limited = format!(
+                "name = \"BTC\"\ninventory_max = \"{most} BTC\"\n\n[[portfolio.tokens]]\nname = \"ETH\""
+            );
+            checked("name = \"ETH\"", &limited)
+        };
+        assert_eq!(limit("1"), Ok(()));
+        let tiny = limit("0.0000001").unwrap_err();
+        assert!(tiny.contains("inventory_max is 0.0000001 BTC"), "{tiny}");
     }
 
     #[test]

@@ -59,8 +59,8 @@ pub struct LastKnown {
     pub(super) simulated: Option<SimulatedAccount>,
     /// The parameters that operators set.
     pub(super) parameters: Vec<ParameterDifference>,
-    /// The nodes of a chain, and the polls that they answered with nothing usable.
-    pub(super) nodes: Option<[Value; 2]>,
+    /// The nodes of a chain, the polls that they answered with nothing usable, and those that take too long.
+    pub(super) nodes: Option<[Value; 3]>,
     /// The limits over all venues of a portfolio.
     pub(super) portfolio: Option<PortfolioStatus>,
     /// The status line.

@@ -262,9 +262,10 @@ impl Telemetry {
         }
     }
 
-    /// What the nodes of a chain state, and the polls that they answered with nothing usable, with the cause.
-    pub fn nodes(&self, nodes: serde_json::Value, unanswered: serde_json::Value) {
-        self.last().nodes = Some([nodes, unanswered]);
+    /// What the nodes of a chain state, the polls that they answered with nothing usable, with the cause, and those that
+    /// take longer than their interval.
+    pub fn nodes(&self, pages: [serde_json::Value; 3]) {
+        self.last().nodes = Some(pages);
     }
 
     /// The limits over all venues of a portfolio.

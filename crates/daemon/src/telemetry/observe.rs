@@ -4,7 +4,7 @@ use cambist_core::books::Difference;
 use cambist_core::event::{Filter, TradingState};
 use cambist_core::market::{MarketId, MarketSpec};
 use cambist_core::notification::{AS_STORED, Control, Fill, Notification};
-use cambist_core::request::{Endpoint, UnknownCause};
+use cambist_core::request::{Charge, Endpoint, UnknownCause};
 use cambist_core::token::{Amount, TokenId, TokenSpec};
 use cambist_core::{ClientOrderId, Reason, Side, Time};
 use cambist_protocol::code;
@@ -450,7 +450,12 @@ pub(super) fn note(
             );
             let sign = if *amount < 0 { '-' } else { '+' };
             let amount = format!("{sign}{}", money::whole(amount.unsigned_abs(), decimals));
-            warn!(token, amount, reason = short(reason), "flow adopted");
+            // Gas of what was signed here is expected.
+            if Charge::is_reason(reason) {
+                info!(token, amount, reason = short(reason), "charge booked");
+            } else {
+                warn!(token, amount, reason = short(reason), "flow adopted");
+            }
         }
         Notification::ForeignAdopted { hash } => {
             warn!(%hash, "an order of another instance was adopted");

@@ -350,9 +350,10 @@ impl Telemetry {
             "line": last.line,
         });
         page["parameters"] = parameters::page(&last.parameters);
-        if let Some([nodes, unanswered]) = &last.nodes {
+        if let Some([nodes, unanswered, slow]) = &last.nodes {
             page["nodes"] = nodes.clone();
             page["unanswered"] = unanswered.clone();
+            page["slow_polls"] = slow.clone();
         }
         if let Some(status) = &last.portfolio {
             page["portfolio"] = portfolio::page(status);

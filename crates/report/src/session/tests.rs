@@ -396,6 +396,23 @@ fn differences_are_those_of_the_newest_comparison() {
         session.observe(Time(0), notification);
     }
     assert!(session.differences().is_empty());
+    // What was adopted since the comparison is explained; a charge is in the balances that were compared.
+    let adopted = |amount, reason: &str| Notification::Adopted {
+        token: TokenId(0),
+        amount,
+        reason: reason.to_owned(),
+    };
+    let charge = format!("charge 7 for {}", cambist_core::Hash([1; 32]));
+    for (notification, left) in [
+        (mismatch(0, 5, 7), Some((5, 7))),
+        (adopted(-1, &charge), Some((5, 7))),
+        (adopted(-1, "withdrawn"), Some((4, 7))),
+        (adopted(3, "accepted"), None),
+    ] {
+        session.observe(Time(0), &notification);
+        let left = left.map(|(ledger, venue)| Difference { ledger, venue });
+        assert_eq!(session.differences().get(&TokenId(0)).copied(), left);
+    }
     let unread = Status {
         ledger: [(TokenId(0), 5)].into(),
         ..Status::default()

@@ -71,12 +71,7 @@ impl State {
     /// A charge in a token of a market, or in one that counts as such a token, is a loss of the first such market that has a
     /// mid to value it at.
     fn book_charge(&mut self, charge: &Charge, actions: &mut Vec<Action>) {
-        let Charge {
-            number,
-            token,
-            cause,
-            ..
-        } = *charge;
+        let token = charge.token;
         let postings = Postings::of_charge(charge);
         let counted = ChargedAs::counted(self.venue.charged_as, token, charge.amount);
         let trades =
@@ -92,7 +87,7 @@ impl State {
             market.spec.id
         });
         self.pending.posted(market, &postings);
-        let (amount, reason) = (postings.of(token), format!("charge {number} for {cause}"));
+        let (amount, reason) = (postings.of(token), charge.reason());
         self.pending.entry(Entry::Flow {
             token,
             amount,

@@ -172,6 +172,13 @@ fn what_cannot_be_traded_or_signed_is_refused_where_it_is() {
 }
 
 #[test]
+fn a_step_above_the_largest_join_is_refused() {
+    let problem = refusal("step_value = 400", "step_value = 500.5");
+    let expected = "lp_manager's step_value is 500.5, and market.pool.move_value_max allows 500 per join or exit";
+    assert!(problem.contains(expected), "{problem}");
+}
+
+#[test]
 fn gas_counts_as_a_token_that_a_market_trades() {
     const WRITTEN: &str = "gas_counts_as = \"WETH\"";
     let bound = |to: &str| {

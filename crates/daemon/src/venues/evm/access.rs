@@ -210,8 +210,13 @@ fn key(daemon: &Daemon) -> anyhow::Result<EthKey> {
     let file = link.key_file.as_ref();
     let file = file.ok_or_else(|| refused("keys.eth_key_file is missing".to_owned()))?;
     let text = secrets::read(file, false)?;
-    let key = EthKey::from_hex(&text);
-    let key = key.map_err(|error| refused(format!("{}: {error}", file.display())))?;
+    let key = EthKey::from_digits(&text);
+    let key = key.map_err(|error| {
+        refused(format!(
+            "{}: no private key of an account, which has 64 hexadecimal digits, with or without 0x: {error}",
+            file.display()
+        ))
+    })?;
     if key.address() != link.account {
         let what = format!(
             "the key in {} is that of {}, and venue.account is {}",

@@ -5,11 +5,14 @@
 //! The newest finalized block is written down from time to time, so that the next start finds a chain that was replaced
 //! meanwhile.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cambist_client::{EvmPools, Head, Place};
+use cambist_core::config::PollConfig;
 use cambist_core::event::{Command, Event, TradingState};
+use cambist_core::request::Endpoint;
 use cambist_evm_venue::account::Stopped;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -34,12 +37,72 @@ pub const GUIDE: &str = "docs/evm-pools.md, \"When the account stops\"";
 pub struct AccountWatch {
     pools: EvmPools,
     finalized: FinalBlock,
+    intervals: [Interval; 4],
 }
+
+/// A poll that is repeated, the key of its interval, and the interval.
+type Interval = (Endpoint, &'static str, u64);
+
+/// Seconds for which polls take too long before that is logged.
+const SLOW_S: u32 = 5;
 
 impl AccountWatch {
     /// Watches the account behind these pools.
-    pub const fn new(pools: EvmPools, finalized: FinalBlock) -> Self {
-        Self { pools, finalized }
+    pub const fn new(pools: EvmPools, finalized: FinalBlock, poll: &PollConfig) -> Self {
+        Self {
+            pools,
+            finalized,
+            intervals: intervals(poll),
+        }
+    }
+}
+
+const fn intervals(poll: &PollConfig) -> [Interval; 4] {
+    const ORDERS: &str = "poll.orders_ms";
+    [
+        (Endpoint::Depth, "poll.depth_ms", poll.depth_ms),
+        (Endpoint::Orders, ORDERS, poll.orders_ms),
+        (Endpoint::PoolTransactions, ORDERS, poll.orders_ms),
+        (Endpoint::Balances, "poll.balances_ms", poll.balances_ms),
+    ]
+}
+
+/// Polls that take longer than their interval, each with what to do.
+fn slow(
+    intervals: &[Interval],
+    took: &BTreeMap<&'static str, Duration>,
+) -> BTreeMap<&'static str, String> {
+    let each = intervals.iter().filter_map(|(endpoint, key, interval_ms)| {
+        let name = endpoint.name();
+        let took_ms = u64::try_from(took.get(name)?.as_millis()).unwrap_or(u64::MAX);
+        let text = format!(
+            "{took_ms} ms, and {key} is {interval_ms}: a start waits until lists and balances follow each other in time; raise {key} above {took_ms}, or use a faster node"
+        );
+        (took_ms > *interval_ms).then_some((name, text))
+    });
+    each.collect()
+}
+
+/// Logs polls that take too long, once for each set of them.
+#[derive(Default)]
+struct SlowLog {
+    for_s: u32,
+    shown: Vec<&'static str>,
+}
+
+impl SlowLog {
+    /// Called about every second. The text of a new line, if one is due.
+    fn line(&mut self, slow: &BTreeMap<&'static str, String>) -> Option<String> {
+        self.for_s = if slow.is_empty() { 0 } else { self.for_s + 1 };
+        let names: Vec<_> = slow.keys().copied().collect();
+        if self.for_s < SLOW_S || names.iter().all(|name| self.shown.contains(name)) {
+            return None;
+        }
+        self.shown = names;
+        let each = slow
+            .iter()
+            .map(|(name, text)| format!("{name} took {text}"));
+        Some(each.collect::<Vec<_>>().join("; "))
     }
 }
 
@@ -48,6 +111,7 @@ impl Watch for AccountWatch {
         tokio::spawn(async move {
             let mut shown = String::new();
             let mut is_announced = false;
+            let mut slow_log = SlowLog::default();
             for second in 0_u32.. {
                 if inbox.is_closed() {
                     return;
@@ -65,7 +129,12 @@ impl Watch for AccountWatch {
                     }
                     _ => {}
                 }
-                telemetry.nodes(nodes_page(&self.pools.nodes().heads()), json!(unanswered));
+                let slow = slow(&self.intervals, &self.pools.took());
+                if let Some(line) = slow_log.line(&slow) {
+                    tracing::warn!("polls take longer than their interval: {line}");
+                }
+                let heads = nodes_page(&self.pools.nodes().heads());
+                telemetry.nodes([heads, json!(unanswered), json!(slow)]);
                 let (stopped, finalized) = {
                     let account = self.pools.account().lock().await;
                     let finalized = account.view().ok().map(|view| *view.finalized());
@@ -137,6 +206,26 @@ mod tests {
     use super::*;
     use cambist_evm_venue::finality::Unusable;
     use cambist_evm_venue::settle::Unsettled;
+
+    #[test]
+    fn a_poll_that_takes_longer_than_its_interval_names_its_key() {
+        let intervals: [Interval; 2] = [
+            (Endpoint::Orders, "poll.orders_ms", 500),
+            (Endpoint::Balances, "poll.balances_ms", 500),
+        ];
+        let took = [("balances", 1_430), ("orders_list", 500)];
+        let took = took.map(|(name, ms)| (name, Duration::from_millis(ms)));
+        let slow = slow(&intervals, &took.into());
+        assert_eq!(slow.keys().collect::<Vec<_>>(), [&"balances"]);
+        for part in ["1430 ms", "poll.balances_ms is 500", "raise"] {
+            assert!(slow["balances"].contains(part), "{slow:?}");
+        }
+        let mut log = SlowLog::default();
+        let lines = (0..20).filter_map(|_| log.line(&slow));
+        let lines: Vec<_> = lines.collect();
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert_eq!(log.line(&BTreeMap::new()), None);
+    }
 
     #[test]
     fn every_cause_is_named_with_what_to_do() {

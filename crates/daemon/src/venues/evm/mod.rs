@@ -14,6 +14,7 @@ pub mod seal;
 mod token_probe;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use cambist_client::{EvmPools, Nodes};
 use cambist_core::event::Start;
@@ -28,6 +29,7 @@ use cambist_evm_venue::account::{Account, READS_ONLY};
 use cambist_evm_venue::chain::Chain;
 use cambist_evm_venue::range::PoolRange;
 use cambist_evm_venue::resume::first_nonce;
+use cambist_host::clock::Clock;
 use cambist_host::exit::{Exit, Failure};
 
 use super::{AccountReader, Trading, VenueListing};
@@ -465,7 +467,9 @@ impl Session {
                 ))
             })?;
         }
-        let pools = EvmPools::new(access.nodes, account);
+        let clock = Clock::new();
+        let stopwatch = Arc::new(move || clock.since_boot());
+        let pools = EvmPools::new(access.nodes, account).timed(stopwatch);
         Ok(Trading {
             client: pools.clone().into(),
             sealer: Box::new(EvmSealer {
@@ -475,7 +479,11 @@ impl Session {
                 journal,
             }),
             switch: None,
-            watch: Some(Box::new(AccountWatch::new(pools, finalized))),
+            watch: Some(Box::new(AccountWatch::new(
+                pools,
+                finalized,
+                &bound.engine.poll,
+            ))),
         })
     }
 }
