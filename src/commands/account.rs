@@ -24,7 +24,7 @@ use cambist_daemon::live::control_requests::{Names, RequestJson};
 use cambist_daemon::live::operator_commands::ControlRequest;
 use cambist_host::times;
 use cambist_store::offline::NotExplained;
-use cambist_store::{Store, flows};
+use cambist_store::{Listing, Store, flows, view};
 
 /// How often a command that waits for the venue states so.
 const WAIT_SHOWN: Duration = Duration::from_secs(5);
@@ -243,9 +243,13 @@ fn adopt_orders(args: &AdoptOrdersArgs, json: bool) -> anyhow::Result<Exit> {
 fn explained(which: &Which, json: bool) -> anyhow::Result<Exit> {
     let daemon = Daemon::load_unpinned(&which.config)?;
     let flows = flows::explained(&daemon.store.dir)?;
+    // Decimals that the venue states, such as those of pool shares on a chain, are in the store.
+    let books = view::books(&daemon.store.dir)?;
+    let listed = books.map_or_else(Listing::default, |(_, listing)| listing);
     let whole = |flow: &flows::Flow| {
         let sign = if flow.amount < 0 { '-' } else { '+' };
-        let decimals = daemon.decimals_of(&flow.symbol)?;
+        let decimals = daemon.decimals_of(&flow.symbol);
+        let decimals = decimals.or_else(|| listed.decimals_of(&flow.symbol))?;
         let amount = money::whole(flow.amount.unsigned_abs(), decimals);
         Some(format!("{sign}{amount}"))
     };

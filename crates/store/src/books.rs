@@ -30,6 +30,16 @@ pub struct Listing {
     pub charged_as: Option<ChargedAs>,
 }
 
+impl Listing {
+    /// The decimals of a token, or of the shares of a pool.
+    pub fn decimals_of(&self, symbol: &str) -> Option<u8> {
+        let shares = self.pools.iter().map(|pool| &pool.lp);
+        let mut tokens = self.tokens.iter().chain(shares);
+        let token = tokens.find(|token| token.symbol == symbol)?;
+        Some(token.decimals)
+    }
+}
+
 /// Stored form of loss baselines. Values are strings, because they may exceed JSON numbers.
 #[derive(Debug, Serialize, Deserialize)]
 struct BaselinesJson {

@@ -544,3 +544,12 @@ fn a_booking_that_fails_is_reported_and_ends_writing() {
         }
     }
 }
+
+#[test]
+fn the_listing_has_the_decimals_of_tokens_and_shares() {
+    let listing = listing();
+    let decimals = |symbol: &str| listing.decimals_of(symbol);
+    assert_eq!(decimals("LP"), Some(8));
+    assert_eq!(decimals("ETH"), Some(listing.markets[0].base.decimals));
+    assert_eq!(decimals("DOGE"), None);
+}
