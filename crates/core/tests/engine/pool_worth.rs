@@ -6,6 +6,7 @@ use cambist_core::Amount;
 use cambist_core::config::EngineConfig;
 use cambist_core::event::{Command, Event};
 use cambist_core::notification::{Control, Notification};
+use cambist_core::request::Query;
 
 use crate::bench::{BASE, QUOTE};
 use crate::pool_bench::{Beside, LP, POOL, limits};
@@ -107,6 +108,37 @@ fn adopted_shares_and_those_of_the_opening_are_no_gain() {
     bench.take(sent);
     bench.run_ms(5_000);
     assert_eq!(levels(&bench), 0, "{:?}", bench.notifications);
+}
+
+/// The pool is read after the opening: what is due to the shares of the opening is no gain that would hide a loss.
+#[test]
+fn shares_of_the_opening_are_no_gain_when_the_pool_is_read_late() {
+    // A thousand of a million shares.
+    let lost = POOL.pooled[1] / 1_000_000;
+    for (most, stopped) in [(lost + 2, false), (lost - 2, true)] {
+        let mut config = limits();
+        strict(Amount::MAX)(&mut config);
+        // A gain would be deducted from what the day has lost.
+        config.markets[0].loss.day_max = most;
+        let mut bench = Beside::new(1_000, config, Vec::new());
+        bench.held.insert(LP, 1_000);
+        // Depths are accepted before the opening.
+        bench.unanswered = |query| matches!(query, Query::Balances | Query::PoolBalance(_));
+        bench.run_ms(3_000);
+        assert_eq!(bench.count(|n| matches!(n, Notification::Ready { .. })), 0);
+        let accepted =
+            |n: &Notification| matches!(n, Notification::DepthAccepted { mid: Some(_), .. });
+        assert!(bench.count(accepted) > 0);
+        bench.unanswered = |query| matches!(query, Query::PoolBalance(_));
+        bench.run_ms(10_000);
+        assert!(bench.count(|n| matches!(n, Notification::Ready { .. })) > 0);
+        bench.unanswered = |_| false;
+        bench.run_ms(10_000);
+        assert_eq!(levels(&bench), 0, "{most} of {lost}");
+        bench.pool.pooled[1] -= POOL.pooled[1] / 1_000;
+        bench.run_ms(10_000);
+        assert_eq!(levels(&bench) > 0, stopped, "{most} of {lost}");
+    }
 }
 
 #[test]

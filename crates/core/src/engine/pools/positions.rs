@@ -186,6 +186,10 @@ impl State {
         let Some(pool) = &market.pool else {
             return Some((0, 0));
         };
+        if !self.ledger.is_open() {
+            // What is held is not known, which is not nothing: shares that are found later would be a gain.
+            return None;
+        }
         let held = self.ledger.total(pool.spec.lp.id);
         if held == 0 {
             return Some((0, 0));
