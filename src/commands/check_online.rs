@@ -106,6 +106,10 @@ pub async fn of(daemon: &Daemon, session: &Session, bound: &Bound) -> anyhow::Re
         answered: found.answered,
         observed: found.observed(bound),
     };
+    let mut elsewhere: BTreeMap<MarketId, Vec<String>> = BTreeMap::new();
+    for read in bound.reads_elsewhere() {
+        elsewhere.entry(read.reader).or_default().push(read.name);
+    }
     let each = bound.markets.iter().zip(&bound.engine.markets);
     for ((spec, limits), reasons) in each.zip(&reasons) {
         let mut page = withheld::sides(spec, reasons);
@@ -122,6 +126,15 @@ pub async fn of(daemon: &Daemon, session: &Session, bound: &Bound) -> anyhow::Re
                 online.ok = false;
                 online.never.push(problem);
             }
+            continue;
+        }
+        if let Some(read) = elsewhere.get(&spec.id) {
+            let line = format!(
+                "{}: its strategies read {} of other venues, without which nothing is tried here",
+                spec.name,
+                read.join(", ")
+            );
+            online.lines.push(line);
             continue;
         }
         let meant = |why: &&Option<Withheld>| !why.is_some_and(|why| why.control.is_by_design());

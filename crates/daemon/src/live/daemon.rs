@@ -89,6 +89,9 @@ pub async fn run(
         .as_ref()
         .map_or_else(Notifier::alone, Membership::notifier);
     let mut listeners = Listeners::open(daemon, clock, signals, earlier, notifier)?;
+    let stored = &state.recovered;
+    let telemetry = &listeners.starting.telemetry;
+    telemetry.restricted_before(stored.restrictions.state, &stored.cause);
     if let Some(member) = &member {
         member.wait_for_venue(daemon, &state.recovered);
     }

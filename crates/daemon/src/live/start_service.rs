@@ -168,6 +168,8 @@ impl StartService<'_> {
             "trading state restricted during the start"
         );
         *self.restrictions = restrictions;
+        let telemetry = &self.starting.telemetry;
+        telemetry.restricted_before(level, reason);
         Ok(())
     }
 }

@@ -409,6 +409,21 @@ impl PortfolioFile {
                         folders[0].display()
                     ));
                 }
+                if earlier.venue.is_same_account(&daemon.venue) {
+                    refuse(format!(
+                        "{names} are the same account ({}) at the same address: what it holds would count twice, and each engine would take the other's orders for those of another instance",
+                        daemon.venue.account()
+                    ));
+                }
+                let tapes = [earlier, daemon].map(|daemon| daemon.tape.as_ref());
+                if let [Some(one), Some(other)] = tapes
+                    && real(&one.dir) == real(&other.dir)
+                {
+                    refuse(format!(
+                        "{names} have the same tape.dir ({}); each needs a folder of its own",
+                        other.dir.display()
+                    ));
+                }
                 let port = daemon.metrics.port();
                 if port != 0 && earlier.metrics.port() == port {
                     refuse(format!(
@@ -553,6 +568,10 @@ fn amount(
     if let Err(error) = written.value.check_symbol(currency) {
         section.problem(written.at, format!("portfolio.{key}: {error}"));
         return None;
+    }
+    if key == "exposure_max" && written.value.number.is_zero() {
+        let what = "portfolio.exposure_max is 0: nothing would ever be bought";
+        section.problem(written.at, what);
     }
     let units = written.value.number.checked_mul(Decimal::from(WHOLE));
     let units = units.and_then(|units| units.floor().to_u128());
@@ -848,6 +867,24 @@ config = "/srv/base.toml"
         assert!(same.unwrap().what.contains("there"), "{problems:?}");
     }
 
+    #[test]
+    fn one_account_under_two_names_and_one_tape_folder_are_refused() {
+        let file = PortfolioFile::load(Path::new(EXAMPLE)).unwrap();
+        let mut daemons = file.daemons().unwrap();
+        let is_named = |daemons: &[Daemon], what: &str| {
+            let mut problems = file.misfits(daemons).into_iter();
+            problems.any(|problem| problem.what.contains(what))
+        };
+        let (account, tape) = ("are the same account", "the same tape.dir");
+        assert!(!is_named(&daemons, account) && !is_named(&daemons, tape));
+        daemons[1].venue = daemons[0].venue.clone();
+        assert!(is_named(&daemons, account));
+        daemons[1].venue.base_url.value.push_str("/other");
+        assert!(!is_named(&daemons, account));
+        daemons[1].tape = daemons[0].tape.clone();
+        assert!(daemons[0].tape.is_some() && is_named(&daemons, tape));
+    }
+
     /// What is private of one venue is private for the processes of all.
     #[test]
     fn a_process_that_could_read_keys_of_another_venue_is_refused() {
@@ -929,6 +966,7 @@ config = "/srv/base.toml"
             ("500 USD", "500 EUR", "loss_day_max"),
             ("1.5 BTC", "1.5 ETH", "inventory_max"),
             ("1.5 BTC", "0 BTC", "inventory_max is 0"),
+            ("20000.0000019 USD", "0 USD", "exposure_max is 0"),
             ("XBT = \"BTC\"", "XBT = 1", "venue.tokens.XBT"),
             ("name = \"kraken\"", "name = \"Kraken\"", "lower-case"),
             ("name = \"kraken\"", "name = \"portfolio\"", "must not be"),

@@ -279,10 +279,12 @@ impl Telemetry {
         self.metrics.http_in_flight.set(requests.cast_signed());
     }
 
-    /// Why an earlier run restricted trading, if it did.
+    /// The trading state that the store has, and why: it applies before an engine runs as well.
     pub fn restricted_before(&self, state: TradingState, cause: &str) {
         let cause = (state > TradingState::Active).then(|| cause.to_owned());
+        self.metrics.kill_level.set(observe::kill_number(state));
         let mut last = self.last();
+        last.level = state;
         last.level_cause.clone_from(&cause);
         last.stored_cause = cause;
     }

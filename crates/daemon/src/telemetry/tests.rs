@@ -457,6 +457,12 @@ fn a_trading_state_of_an_earlier_run_keeps_its_cause() {
         telemetry.status()["level_cause"].clone()
     };
     telemetry.restricted_before(TradingState::CancelOnly, "why it stopped");
+    let page = telemetry.status();
+    let [level, cause] = ["level", "level_cause"].map(|key| page[key].clone());
+    assert_eq!(
+        (level, cause),
+        ("cancel_only".into(), "why it stopped".into())
+    );
     assert_eq!(
         changed(TradingState::CancelOnly, AS_STORED),
         "why it stopped"

@@ -210,6 +210,23 @@ impl VenueLink {
             VenueTerms::Evm(link) => format!("account {}", link.account.to_hex()),
         }
     }
+
+    /// Whether another file certainly means the same account, as far as files state it: that of keys is theirs.
+    pub fn is_same_account(&self, other: &Self) -> bool {
+        let is_same_place = self.base_url.value == other.base_url.value;
+        match (&self.terms, &other.terms) {
+            (VenueTerms::Exchange(one), VenueTerms::Exchange(other)) => {
+                is_same_place && one.account_id == other.account_id
+            }
+            (VenueTerms::Kraken(one), VenueTerms::Kraken(other)) => {
+                is_same_place && one.keys.is_some() && one.keys == other.keys
+            }
+            (VenueTerms::Evm(one), VenueTerms::Evm(other)) => {
+                (one.chain_id, one.account) == (other.chain_id, other.account)
+            }
+            (VenueTerms::Exchange(_) | VenueTerms::Kraken(_) | VenueTerms::Evm(_), _) => false,
+        }
+    }
 }
 
 /// `[venue]` as it was read.
