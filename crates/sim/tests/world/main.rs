@@ -10,6 +10,7 @@ mod limits;
 mod others;
 mod polling;
 mod pools;
+mod portfolio;
 mod replay;
 mod swaps;
 mod venues;
