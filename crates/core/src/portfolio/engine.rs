@@ -143,6 +143,25 @@ impl PortfolioEngine {
         self.venues[venue].engine = Some(engine);
     }
 
+    /// Why a command cannot be executed at any venue now: trading would stop again before anything is sent.
+    pub fn refuses(&self, now: Time, command: &Command) -> Option<String> {
+        let resumes = matches!(
+            command,
+            Command::Lower {
+                level: TradingState::Active,
+                forget_losses: false,
+                ..
+            }
+        );
+        let is_refused = resumes && self.loss_is_exceeded(now);
+        is_refused.then(|| {
+            format!(
+                "{LOSS} is exceeded by what all venues have lost today, and trading would stop again at once; resume \
+                 --forget-losses counts from zero"
+            )
+        })
+    }
+
     /// The event that a venue's engine has to handle before any other, if something has changed at the others. None before
     /// its start event.
     pub fn due(&mut self, venue: usize, now: Time) -> Option<Event> {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::action::Action;
 use crate::driver::Steps;
 use crate::engine::Engine;
-use crate::event::Event;
+use crate::event::{Command, Event};
 use crate::order::StrategyId;
 use crate::time::Time;
 
@@ -43,6 +43,13 @@ impl VenueEngine {
                 .engine(self.venue)
                 .expect("taken when this was made")
         })
+    }
+}
+
+impl VenueEngine {
+    /// As [`PortfolioEngine::refuses`].
+    pub fn refuses(&self, now: Time, command: &Command) -> Option<String> {
+        self.portfolio.borrow().refuses(now, command)
     }
 }
 

@@ -243,6 +243,13 @@ impl EventLoop {
 
     /// Passes a command to the engine and its answer to the operator. True when the engine has finished.
     fn command(&mut self, command: Command) -> bool {
+        if let Some(why) = self.engine.refuses(self.clock.now(), &command) {
+            let command = command.name().to_owned();
+            let refused = Notification::CommandRefused { command, why };
+            self.operator_commands.handle_notification(&refused);
+            self.operator_commands.end(false);
+            return false;
+        }
         let changes_parameters = matches!(command, Command::Reconfigure { .. });
         let finished = self.handle_event(&Event::Operator(command));
         self.operator_commands

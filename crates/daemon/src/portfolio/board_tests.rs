@@ -304,6 +304,24 @@ fn a_loss_over_all_venues_stops_each_of_them_once() {
         assert_eq!(raise(member, TradingState::CancelOnly), None);
         assert!(raise(member, active).is_some());
     }
+    let refused = |forget_losses| {
+        let engine = one.board.engine();
+        let resume = Command::Lower {
+            level: TradingState::Active,
+            reason: "again".to_owned(),
+            forget_losses,
+        };
+        engine.refuses(one.now(), &resume)
+    };
+    assert!(
+        refused(false)
+            .unwrap()
+            .contains("portfolio.loss_day_max is exceeded")
+    );
+    assert_eq!(refused(true), None, "it counts from zero");
+    let exposure = states(&[(1, 0)], &[(2, 0)], &[(2, 1)], &[]);
+    one.board.engine_mut().state(0, one.now(), Some(exposure));
+    assert_eq!(refused(false), None, "the loss is within the limit");
     // One that does not trade is left as it is.
     let (_, [mut one, _]) = board();
     one.state(Some(states(&[(1, 0)], &[(2, 0)], &[(2, 12_000_000)], &[])));
