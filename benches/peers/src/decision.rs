@@ -223,6 +223,7 @@ impl Venue for World {
             Query::Pools | Query::PoolBalance(_) | Query::PoolTransactions(_) => {
                 unreachable!("there are no pools")
             }
+            Query::Amend(_) => unreachable!("no order is moved at this venue"),
         };
         self.answer(request, reply);
     }
@@ -281,6 +282,8 @@ impl Observer for World {
 }
 
 impl Assembly for World {
+    type Engine = Engine;
+
     fn engine(&mut self) -> Option<&mut Engine> {
         Some(&mut self.engine)
     }
