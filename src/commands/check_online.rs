@@ -128,30 +128,30 @@ pub async fn of(daemon: &Daemon, session: &Session, bound: &Bound) -> anyhow::Re
             }
             continue;
         }
-        if let Some(read) = elsewhere.get(&spec.id) {
-            let line = format!(
-                "{}: its strategies read {} of other venues, without which nothing is tried here",
-                spec.name,
-                read.join(", ")
-            );
-            online.lines.push(line);
-            continue;
-        }
-        let meant = |why: &&Option<Withheld>| !why.is_some_and(|why| why.control.is_by_design());
+        // What is read of other venues is not here: a price or holdings that are missing for it prove nothing.
+        let read = elsewhere.get(&spec.id);
+        let is_untried = |why: &Withheld| read.is_some() && why.control == Control::NoFairPrice;
+        let is_due = |why: &Withheld| !why.control.is_by_design() && !is_untried(why);
+        let meant = |why: &&Option<Withheld>| why.as_ref().is_none_or(is_due);
         let mut meant = reasons.iter().filter(meant).peekable();
         online.ok &= meant.peek().is_none() || meant.any(Option::is_none);
         for (side, why) in Side::BOTH.into_iter().zip(reasons) {
-            let what = why.as_ref().map_or_else(
-                || "would be quoted".to_owned(),
-                |why| {
+            let what = match (why, read) {
+                (None, _) => "would be quoted".to_owned(),
+                (Some(why), Some(read)) if is_untried(why) => {
+                    let read = read.join(", ");
+                    format!(
+                        "not tried: a strategy reads {read} of other venues, which only a daemon does"
+                    )
+                }
+                (Some(why), _) => {
                     let (name, text) = (why.control.name(), withheld::text(spec, why));
                     format!("not quoted: {name}: {text}; {}", why.remedy())
-                },
-            );
+                }
+            };
             let line = format!("{} {}: {what}", spec.name, side.name());
-            let fix = why.as_ref().map(|why| why.control);
-            let fix = fix.filter(|control| !control.is_by_design());
-            let fix = fix.map(Control::remedy);
+            let fix = why.as_ref().filter(|why| is_due(why));
+            let fix = fix.map(|why| why.control.remedy());
             online.sides.push((line.clone(), fix));
             online.lines.push(line);
         }

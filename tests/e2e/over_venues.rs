@@ -228,6 +228,13 @@ fn rounds_follow_each_other_where_the_fee_is_taken_of_what_is_bought() {
     });
     let (code, text) = venues.command("check", "portfolio.toml");
     assert_eq!(code, 0, "{text}");
+    // What the hedge reads of the chain is not there without a daemon, and is no fault of the file.
+    let (code, text) = venues.command("check --online", "portfolio.toml");
+    assert_eq!(code, 0, "{text}");
+    assert!(
+        text.contains("not tried: a strategy reads chain:ONE-TWO"),
+        "{text}"
+    );
     // A token costs a fifth more in the pool than at the exchange.
     venues.chain.node.chain(|chain| {
         chain.change(|world| {

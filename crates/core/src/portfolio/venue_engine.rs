@@ -44,9 +44,7 @@ impl VenueEngine {
                 .expect("taken when this was made")
         })
     }
-}
 
-impl VenueEngine {
     /// As [`PortfolioEngine::refuses`].
     pub fn refuses(&self, now: Time, command: &Command) -> Option<String> {
         self.portfolio.borrow().refuses(now, command)

@@ -125,11 +125,8 @@ impl PortfolioWorld {
 
     /// Makes markets with faults for the configured time, ends all faults, waits until quotes rest again, and drains.
     pub fn play(&mut self) -> Outcome {
-        let until = self
-            .worlds
-            .each_ref()
-            .map(|world| world.config().duration_ms);
-        self.step_while(|at, _| at <= Time::from_ms(until[0]));
+        let until = Time::from_ms(self.worlds[0].config().duration_ms);
+        self.step_while(|at, _| at <= until);
         self.worlds.iter_mut().for_each(|world| world.calm());
         // Nothing is bought at one venue before the other has compared its books.
         let [first, second] = self.worlds.each_ref().map(|world| world.begin_recovery());
