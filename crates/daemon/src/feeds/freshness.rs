@@ -15,6 +15,8 @@ const RENUMBERED_AFTER: u32 = 10;
 /// A book whose time is this much farther ahead than those before it, in microseconds, has a wrong time. The first one
 /// is compared with the clock of this host.
 const AHEAD_MAX_US: i64 = 2_000_000;
+/// A first book that is so much older than this host's clock is reported: what follows is judged by it, and looks new.
+const FIRST_BEHIND_S: u64 = 10;
 /// So many of them in a row mean that the clock of the exchange was set, or that it and that of this host differ.
 const SET_AFTER: u32 = 10;
 /// A time in whole seconds may be that of any moment within its second.
@@ -86,6 +88,13 @@ impl Freshness {
         let Some(time) = book.time else {
             return Ok(0);
         };
+        if let Some(behind_s) = self.behind_at_first(times.1, time) {
+            tracing::warn!(
+                market = feed,
+                behind_s,
+                "the first book of the feed is older than this host's clock, by the feed's own time: either all of its books are late, or one of the clocks is wrong (see timedatectl). Books count by the time that passes between them"
+            );
+        }
         self.behind_us(times, time).map_err(|ahead| {
             let ahead_s = ahead.micros / 1_000_000;
             if ahead.is_first {
@@ -98,6 +107,16 @@ impl Freshness {
             let what = format!("its time, {time}, is {ahead_s} s in the future");
             FeedError::new(FeedErrorKind::Ahead, what)
         })
+    }
+
+    /// By how many seconds the first book is older than the clock of this host, if that is more than delays explain.
+    fn behind_at_first(&self, arrived: Timestamp, book: Timestamp) -> Option<u64> {
+        if self.offset.is_some() {
+            return None;
+        }
+        let behind_s = arrived.nanos_since(book) / 1_000_000_000;
+        let behind_s = u64::try_from(behind_s).ok()?;
+        (behind_s > FIRST_BEHIND_S).then_some(behind_s)
     }
 
     /// Takes in the number of a book. Books with lower numbers are older, until there are so many in a row that the
@@ -263,6 +282,21 @@ mod tests {
         }
         assert_eq!(at_host(&mut feed, 200, hour), Ok(0));
         assert!(at_host(&mut feed, 201, hour).is_ok_and(|behind_us| behind_us < 10_000));
+    }
+
+    #[test]
+    fn only_a_first_book_is_compared_with_the_clock_of_this_host() {
+        let behind = |feed: &Freshness, seconds: i64| {
+            let arrived = Timestamp(100_000_000_000_000);
+            feed.behind_at_first(arrived, arrived.plus_nanos(-seconds * 1_000_000_000))
+        };
+        let mut feed = Freshness::default();
+        assert_eq!(behind(&feed, 10), None);
+        assert_eq!(behind(&feed, 11), Some(11));
+        assert_eq!(behind(&feed, 3_600), Some(3_600));
+        assert_eq!(behind(&feed, -3_600), None, "ahead is an error of its own");
+        assert_eq!(at_host(&mut feed, 100, 0), Ok(0));
+        assert_eq!(behind(&feed, 3_600), None);
     }
 
     /// Behind in whole milliseconds, of books a tenth of a second after whole seconds.

@@ -119,7 +119,8 @@ pub async fn run(
     let begun = member.map(|member| member.begin(&started.bound));
     let member = begun.transpose().map_err(refused)?;
     let callers = listeners.callers.clone();
-    let reload = Reload::new(file, set, &started.bound.markets);
+    let reload = Reload::new(file, set, &started.bound.markets)
+        .beside(member.as_ref().map(|member| member.file().clone()));
     let parts = (listeners, member);
     let (event_loop, first) = event_loop(daemon, reload, clock, parts, started)?;
     let (restriction, cause) = restricted;

@@ -448,6 +448,7 @@ impl Store for EventLoop {
     }
 
     fn store_restrictions(&mut self, restrictions: Restrictions, cause: String, lowers: bool) {
+        self.telemetry.restricting(restrictions.state, &cause);
         let passed = self
             .seal_worker
             .restrictions(restrictions.clone(), cause, lowers);

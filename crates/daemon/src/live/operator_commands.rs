@@ -253,7 +253,7 @@ impl OperatorCommands {
                 allow_loosening,
             } => match self.read_again(named.as_deref()) {
                 Ok(prepared) => {
-                    let about = format!("{} was read", self.reload.now().source.path.display());
+                    let about = self.reload.about();
                     let command = reconfigure(&prepared, String::new(), allow_loosening);
                     self.prepared = Some(Box::new(prepared));
                     self.is_reload = true;

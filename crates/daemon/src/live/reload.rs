@@ -12,6 +12,7 @@ use crate::config::Daemon;
 use crate::config::parameters::{Assignment, assigned};
 use crate::config::pool::Pool;
 use crate::config::process::ProcessChoice;
+use crate::portfolio::PortfolioFile;
 use crate::recording;
 use crate::telemetry::parameters::ParameterDifference;
 
@@ -25,6 +26,8 @@ pub struct Reload {
     /// Both together.
     now: Daemon,
     markets: Vec<MarketSpec>,
+    /// The portfolio that it is a venue of.
+    portfolio: Option<PortfolioFile>,
 }
 
 /// Another configuration, checked against the running daemon.
@@ -48,6 +51,25 @@ impl Reload {
             file: file.clone(),
             set,
             markets: markets.to_vec(),
+            portfolio: None,
+        }
+    }
+
+    /// The same, of a venue of this portfolio.
+    pub fn beside(self, portfolio: Option<PortfolioFile>) -> Self {
+        Self { portfolio, ..self }
+    }
+
+    /// What was read for a reply: the file, and what only the next start applies.
+    pub fn about(&self) -> String {
+        let read = format!("{} was read", self.path.display());
+        let portfolio = self.portfolio.as_ref();
+        match portfolio.and_then(PortfolioFile::not_applied) {
+            None => read,
+            Some(not_applied) => {
+                tracing::warn!("{not_applied}");
+                format!("{read}; {not_applied}")
+            }
         }
     }
 
@@ -484,6 +506,22 @@ mod tests {
         std::fs::write(&reload.path, other).unwrap();
         let why = reload.read(None).unwrap_err();
         assert!(why.contains("[metrics] cannot change"), "{why}");
+    }
+
+    #[test]
+    fn a_reply_names_what_only_a_start_of_the_portfolio_applies() {
+        let (folder, reload, _) = reload();
+        let read = format!("{} was read", reload.path.display());
+        assert_eq!(reload.about(), read);
+        let path = folder.path().join("portfolio.toml");
+        let text = "config_version = 1\n[portfolio]\nexposure_max = \"20 USD\"\n[[venue]]\nname = \"one\"\nconfig = \"daemon.toml\"\n";
+        std::fs::write(&path, text).unwrap();
+        let reload = reload.beside(Some(PortfolioFile::load(&path).unwrap()));
+        assert_eq!(reload.about(), read);
+        std::fs::write(&path, text.replace("20 USD", "10 USD")).unwrap();
+        let about = reload.about();
+        let rest = about.strip_prefix(&read).unwrap();
+        assert!(rest.starts_with("; ") && rest.contains("was not applied"), "{about}");
     }
 
     /// Everything that a start depends on, one by one.

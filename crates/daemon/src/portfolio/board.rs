@@ -82,6 +82,11 @@ impl Membership {
         &self.board.file.venues[self.index].names.venue
     }
 
+    /// The file of the portfolio, as it was read.
+    pub fn file(&self) -> &PortfolioFile {
+        &self.board.file
+    }
+
     /// The clock of all venues.
     pub fn clock(&self) -> Clock {
         self.board.clock

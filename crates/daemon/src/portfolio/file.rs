@@ -120,6 +120,39 @@ impl PortfolioFile {
         source.read_with(|_, root| read(root, held))
     }
 
+    /// What the file states now and is not what was read from it, as a sentence for who reloads: a start reads it.
+    pub fn not_applied(&self) -> Option<String> {
+        let path = self.source.path.display();
+        match Self::load(&self.source.path) {
+            Ok(now) if now.settings() == self.settings() => None,
+            Ok(_) => Some(format!(
+                "{path} has changed and was not applied: limits and venues of a portfolio are read at a start"
+            )),
+            Err(error) => Some(format!("{error}; the next start would refuse it")),
+        }
+    }
+
+    /// All that it states, without the places in the file, which any edit moves.
+    fn settings(&self) -> String {
+        let Self {
+            source: _,
+            currency,
+            at_par,
+            exposure_max,
+            limits_at: _,
+            loss_day_max,
+            price_age_max_ms,
+            stored_age_max_s,
+            tokens,
+            venues,
+        } = self;
+        let tokens = tokens.iter().map(|token| (&token.name, exact(token.most)));
+        let tokens: Vec<_> = tokens.collect();
+        let venues: Vec<_> = venues.iter().map(|venue| (&venue.names, &venue.path)).collect();
+        let limits = (exposure_max, loss_day_max, price_age_max_ms, stored_age_max_s);
+        format!("{currency} {at_par:?} {limits:?} {tokens:?} {venues:?}")
+    }
+
     /// The limits over venues with these markets.
     pub(super) fn rules(&self, markets: Vec<Vec<ListedMarket>>) -> PortfolioRules {
         let tokens = self.tokens.iter().map(|limit| rules::TokenLimit {

@@ -52,6 +52,45 @@ fn a_file_names_venues_and_limits() {
     assert_eq!(file.tokens[0].most, Decimal::new(15, 1));
 }
 
+/// A reload reads the files of the venues only, so that the reply names what the portfolio's file states otherwise.
+#[test]
+fn what_only_a_start_applies_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("portfolio.toml");
+    std::fs::write(&path, GOOD).unwrap();
+    let file = PortfolioFile::load(&path).unwrap();
+    assert_eq!(file.not_applied(), None);
+    let same = GOOD.replace("[portfolio]", "# moved\n\n[portfolio]");
+    std::fs::write(&path, same).unwrap();
+    assert_eq!(file.not_applied(), None, "lines moved");
+    for (from, to) in [
+        ("\"USD\"", "\"EUR\""),
+        ("at_par = [\"USDC\"]", "at_par = []"),
+        ("\"20000.0000019 USD\"", "\"20000 USD\""),
+        ("\"500 USD\"", "\"400 USD\""),
+        ("[[portfolio.tokens]]", "price_age_max_s = 61\n[[portfolio.tokens]]"),
+        ("[[portfolio.tokens]]", "stored_age_max_s = 0\n[[portfolio.tokens]]"),
+        ("1.5 BTC", "1.6 BTC"),
+        ("base.toml", "other.toml"),
+        ("name = \"base\"", "name = \"main\""),
+        ("XBT = \"BTC\"", "XBT = \"BTC\"\nXDG = \"DOGE\""),
+    ] {
+        let changed = GOOD.replace(from, to);
+        assert_ne!(changed, GOOD, "{from}");
+        // The unit of the limits follows the currency.
+        let changed = match to {
+            "\"EUR\"" => changed.replace(" USD\"", " EUR\""),
+            _ => changed,
+        };
+        std::fs::write(&path, changed).unwrap();
+        let text = file.not_applied().unwrap();
+        assert!(text.contains("portfolio.toml has changed and was not applied"), "{to}: {text}");
+    }
+    std::fs::write(&path, GOOD.replace("1.5 BTC", "1.5 ETH")).unwrap();
+    let text = file.not_applied().unwrap();
+    assert!(text.ends_with("the next start would refuse it"), "{text}");
+}
+
 /// The example and the files that it names, which leave their ports at the default.
 #[test]
 fn the_example_is_good_and_its_venues_get_ports_of_their_own() {

@@ -289,6 +289,14 @@ impl Telemetry {
         last.stored_cause = cause;
     }
 
+    /// A trading state is being stored. One that restricts more applies already, and its cause is shown with it.
+    pub fn restricting(&self, state: TradingState, cause: &str) {
+        let mut last = self.last();
+        if state > last.announced.max(last.level) {
+            last.level_cause = Some(observe::short(cause));
+        }
+    }
+
     /// Whether trading is restricted, as far as was reported.
     pub fn is_restricted(&self) -> bool {
         self.last().level_cause.is_some()

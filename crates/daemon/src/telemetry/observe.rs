@@ -762,6 +762,6 @@ pub(super) fn decimal_number(units: i128, decimals: u8) -> f64 {
     units as f64 / 10_f64.powi(i32::from(decimals))
 }
 
-fn short(text: &str) -> String {
+pub(super) fn short(text: &str) -> String {
     text.chars().take(TEXT_MAX).collect()
 }

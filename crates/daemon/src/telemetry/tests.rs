@@ -445,6 +445,30 @@ fn a_trading_state_is_announced_once_whatever_reported_it_before() {
     }
 }
 
+/// A trading state that restricts applies before the store has it, and so does its cause.
+#[test]
+fn a_trading_state_is_shown_with_its_cause_before_it_is_stored() {
+    let telemetry = telemetry();
+    let cause = || telemetry.status()["level_cause"].clone();
+    telemetry.restricting(TradingState::Active, "a pause");
+    assert_eq!(cause(), json!(null));
+    telemetry.restricting(TradingState::CancelOnly, "why it stops");
+    assert_eq!(cause(), "why it stops");
+    telemetry.observe(&Notification::TradingStateChanged {
+        level: TradingState::CancelOnly,
+        cause: "why it stops".to_owned(),
+    });
+    assert_eq!(cause(), "why it stops");
+    // One that is to be lowered applies until the store has the lower one.
+    telemetry.restricting(TradingState::Active, "the operator resumes");
+    assert_eq!(cause(), "why it stops");
+    telemetry.observe(&Notification::TradingStateChanged {
+        level: TradingState::Active,
+        cause: "the operator resumes".to_owned(),
+    });
+    assert_eq!(cause(), json!(null));
+}
+
 /// The engine does not know why an earlier run stopped trading, and the store does.
 #[test]
 fn a_trading_state_of_an_earlier_run_keeps_its_cause() {
