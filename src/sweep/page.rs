@@ -355,33 +355,29 @@ fn run_cells(space: &Space, group: &Group<'_>, score: &Score<'_>) -> Vec<String>
     cells
 }
 
-/// Windows with what was chosen in them; the first row names the columns.
+/// Windows with what was chosen in them, what followed on test first; the first row names the columns.
 pub fn window_table(space: &Space, summary: &Summary) -> Vec<Vec<String>> {
-    let mut head = vec![
-        "window".to_owned(),
-        "train from".to_owned(),
-        "test from".to_owned(),
-        "to".to_owned(),
-    ];
-    head.push("trial".to_owned());
-    head.extend(
-        space
-            .parameters
-            .iter()
-            .map(|parameter| parameter.name.value.clone()),
-    );
+    let parameters = space
+        .parameters
+        .iter()
+        .map(|parameter| &parameter.name.value);
+    let mut head = vec!["window".to_owned(), "trial".to_owned()];
+    head.extend(parameters.clone().cloned());
     head.extend(
         [
-            "train net",
-            "train excess",
-            "train Sharpe",
-            "deflated",
-            "train fills",
             "test net",
             "test excess",
             "test Sharpe",
             "test rank",
             "test fills",
+            "train net",
+            "train excess",
+            "train Sharpe",
+            "deflated",
+            "train fills",
+            "train from",
+            "test from",
+            "to",
         ]
         .map(str::to_owned),
     );
@@ -389,41 +385,39 @@ pub fn window_table(space: &Space, summary: &Summary) -> Vec<Vec<String>> {
     let windows = summary.walk_forward.iter().flat_map(|walk| &walk.windows);
     for window in windows {
         let none = || "–".to_owned();
-        let mut cells = vec![window.window.to_string()];
-        cells.extend(window.times.iter().cloned());
-        let train = window.train.as_ref();
-        cells.push(train.map_or_else(none, |train| train.trial.to_string()));
-        for parameter in &space.parameters {
-            let value = train.and_then(|train| train.parameters.get(&parameter.name.value));
-            cells.push(value.map_or_else(none, |value| match value {
+        let (train, test) = (window.train.as_ref(), window.test.as_ref());
+        let mut cells = vec![
+            window.window.to_string(),
+            train.map_or_else(none, |train| train.trial.to_string()),
+        ];
+        cells.extend(parameters.clone().map(|name| {
+            let value = train.and_then(|train| train.parameters.get(name));
+            value.map_or_else(none, |value| match value {
                 Value::String(text) => text.clone(),
                 other => other.to_string(),
-            }));
-        }
-        let net = |chosen: Option<&Chosen>| {
+            })
+        }));
+        let of = |chosen: Option<&Chosen>| {
             let net = chosen.and_then(|c| c.net_pnl.as_deref());
-            net.map_or_else(none, short)
-        };
-        let excess = |chosen: Option<&Chosen>| {
             let excess = chosen.and_then(|c| c.excess_over_holding.as_deref());
-            excess.map_or_else(none, short)
+            [
+                net.map_or_else(none, short),
+                excess.map_or_else(none, short),
+                ratio(chosen.and_then(|c| c.sharpe)),
+            ]
         };
         let fills = |chosen: Option<&Chosen>| chosen.map_or_else(none, |c| c.fills.to_string());
-        let deflated = train.and_then(|train| train.deflated?.probability);
-        cells.push(net(train));
-        cells.push(excess(train));
-        cells.push(ratio(train.and_then(|train| train.sharpe)));
-        cells.push(deflated.map_or_else(none, percent));
-        cells.push(fills(train));
-        let test = window.test.as_ref();
-        cells.push(net(test));
-        cells.push(excess(test));
-        cells.push(ratio(test.and_then(|test| test.sharpe)));
+        cells.extend(of(test));
         cells.push(match (window.test_rank, window.test_trials) {
             (Some(rank), Some(of)) => format!("{rank} of {of}"),
             _ => none(),
         });
         cells.push(fills(test));
+        cells.extend(of(train));
+        let deflated = train.and_then(|train| train.deflated?.probability);
+        cells.push(deflated.map_or_else(none, percent));
+        cells.push(fills(train));
+        cells.extend(window.times.iter().cloned());
         table.push(cells);
     }
     table

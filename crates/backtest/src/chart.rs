@@ -168,7 +168,9 @@ fn grid(
         value += step;
     }
     let all = to.nanos_since(from).max(1);
-    let with_date = all > 2 * 86_400 * 1_000_000_000;
+    // A time of day alone would name two moments, or be read as one of the first day.
+    let day = |time: Timestamp| time.to_string().get(..10).map(str::to_owned);
+    let with_date = day(from) != day(to);
     for part in 0..=6 {
         let time = from.plus_nanos(all / 6 * part);
         let text = time.to_string();
@@ -217,6 +219,29 @@ mod tests {
             (0.004, 0.005),
         ] {
             assert!((nice_step(least) - step).abs() < 1e-12, "{least}");
+        }
+    }
+
+    #[test]
+    fn times_have_dates_as_soon_as_there_are_two_days() {
+        let labels = |from_s: i64, to_s: i64| {
+            let at = |second: i64| Timestamp(second * 1_000_000_000);
+            let line = Line {
+                name: "mid".into(),
+                class: "mid",
+                points: vec![(at(from_s), Some(1.0)), (at(to_s), Some(2.0))],
+                steps: false,
+            };
+            chart(&[line], &[], (at(from_s), at(to_s))).unwrap()
+        };
+        let one_day = labels(0, 86_399);
+        assert!(
+            one_day.contains(">23:59:5") && !one_day.contains("1970-"),
+            "{one_day}"
+        );
+        let over_midnight = labels(86_390, 86_410);
+        for text in [">1970-01-01 23:59<", ">1970-01-02 00:00<"] {
+            assert!(over_midnight.contains(text), "{over_midnight}");
         }
     }
 

@@ -521,7 +521,10 @@ mod tests {
         std::fs::write(&path, text.replace("20 USD", "10 USD")).unwrap();
         let about = reload.about();
         let rest = about.strip_prefix(&read).unwrap();
-        assert!(rest.starts_with("; ") && rest.contains("was not applied"), "{about}");
+        assert!(
+            rest.starts_with("; ") && rest.contains("was not applied"),
+            "{about}"
+        );
     }
 
     /// Everything that a start depends on, one by one.

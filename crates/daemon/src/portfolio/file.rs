@@ -148,8 +148,16 @@ impl PortfolioFile {
         } = self;
         let tokens = tokens.iter().map(|token| (&token.name, exact(token.most)));
         let tokens: Vec<_> = tokens.collect();
-        let venues: Vec<_> = venues.iter().map(|venue| (&venue.names, &venue.path)).collect();
-        let limits = (exposure_max, loss_day_max, price_age_max_ms, stored_age_max_s);
+        let venues: Vec<_> = venues
+            .iter()
+            .map(|venue| (&venue.names, &venue.path))
+            .collect();
+        let limits = (
+            exposure_max,
+            loss_day_max,
+            price_age_max_ms,
+            stored_age_max_s,
+        );
         format!("{currency} {at_par:?} {limits:?} {tokens:?} {venues:?}")
     }
 

@@ -68,8 +68,14 @@ fn what_only_a_start_applies_is_named() {
         ("at_par = [\"USDC\"]", "at_par = []"),
         ("\"20000.0000019 USD\"", "\"20000 USD\""),
         ("\"500 USD\"", "\"400 USD\""),
-        ("[[portfolio.tokens]]", "price_age_max_s = 61\n[[portfolio.tokens]]"),
-        ("[[portfolio.tokens]]", "stored_age_max_s = 0\n[[portfolio.tokens]]"),
+        (
+            "[[portfolio.tokens]]",
+            "price_age_max_s = 61\n[[portfolio.tokens]]",
+        ),
+        (
+            "[[portfolio.tokens]]",
+            "stored_age_max_s = 0\n[[portfolio.tokens]]",
+        ),
         ("1.5 BTC", "1.6 BTC"),
         ("base.toml", "other.toml"),
         ("name = \"base\"", "name = \"main\""),
@@ -84,7 +90,10 @@ fn what_only_a_start_applies_is_named() {
         };
         std::fs::write(&path, changed).unwrap();
         let text = file.not_applied().unwrap();
-        assert!(text.contains("portfolio.toml has changed and was not applied"), "{to}: {text}");
+        assert!(
+            text.contains("portfolio.toml has changed and was not applied"),
+            "{to}: {text}"
+        );
     }
     std::fs::write(&path, GOOD.replace("1.5 BTC", "1.5 ETH")).unwrap();
     let text = file.not_applied().unwrap();
