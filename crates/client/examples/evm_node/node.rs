@@ -110,7 +110,14 @@ impl Drop for Process {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(cache(&self.state));
     }
+}
+
+/// Where a node keeps states of earlier blocks, hundreds of megabytes of them; its default is a folder of the user's home,
+/// which a node that was killed leaves behind.
+fn cache(state: &Path) -> PathBuf {
+    state.with_extension("cache")
 }
 
 fn launch(anvil: &Path, state: &Path, port: u16) -> Step<Child> {
@@ -119,6 +126,8 @@ fn launch(anvil: &Path, state: &Path, port: u16) -> Step<Child> {
         .args(["--preserve-historical-states", "--port", &port.to_string()])
         .args(["--timestamp", &GENESIS_S.to_string(), "--state"])
         .arg(state)
+        .arg("--cache-path")
+        .arg(cache(state))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -456,7 +456,7 @@ fn while_fills_continue_an_unexplained_difference_stops_orders() {
             filling(&mut bench, &mut lots, 1);
             if books(&bench).at_least {
                 let why = resume(&mut bench).unwrap_err();
-                assert!(why.contains("in a few seconds"), "{why}");
+                assert!(why.contains("the exact amount is not known yet"), "{why}");
                 bounds += 1;
             }
         }
@@ -564,6 +564,47 @@ fn a_lower_bound_that_stops_orders_does_so_until_the_next_cut() {
     }
     trade(&mut bench, 6);
     assert_eq!((books(&bench), resting(&bench)), (agreed(), 2));
+}
+
+/// A venue that lists no order any more may have filled each of them until its fence, and nothing beyond: an exchange that
+/// came back with other data was traded on for as long as orders live.
+#[test]
+fn what_unlisted_orders_cannot_have_filled_is_a_difference_before_their_fence() {
+    for side in Side::BOTH {
+        for (beyond, hold) in [(0, None), (50_000, Some(BooksHold::Limit))] {
+            let mut bench = quoting();
+            let open = bench.list.iter().filter(|order| !order.status.is_final());
+            let ids: Vec<_> = open.filter_map(|order| order.client_id).collect();
+            let orders = ids.iter().map(|id| &bench.sealed[id].1);
+            let of_side = orders.filter(|order| order.side == side);
+            let filled: Amount = of_side.map(|order| order.base().1).sum();
+            assert!(filled > 0 && filled < 50_000, "{filled}");
+            bench.list.clear();
+            let base = bench.balances.0;
+            bench.balances.0 = match side {
+                Side::Buy => base + filled + beyond,
+                Side::Sell => base - filled - beyond,
+            };
+            // It knows none of the orders, so that it cancels none.
+            bench.run_ms(6_000);
+            let reported = books(&bench);
+            assert_eq!(reported.hold, hold, "{side:?} {beyond}");
+            assert_eq!(reported.at_least, hold.is_some(), "{side:?} {beyond}");
+            let difference = reported.differences.get(&BASE).map(|d| d.size());
+            assert_eq!(difference, hold.map(|_| beyond), "{side:?}");
+            if hold.is_some() {
+                let why = resume(&mut bench).unwrap_err();
+                assert!(why.contains("the exact amount is not known yet"), "{why}");
+            }
+            // Past their fence nothing is explained by them.
+            bench.run_ms(config().ttl_ms + config().grace_ms);
+            trade(&mut bench, 6);
+            let reported = books(&bench);
+            assert!(!reported.at_least, "{side:?} {beyond}");
+            let exact = reported.differences.get(&BASE).map(|d| d.size());
+            assert_eq!(exact, Some(filled + beyond), "{side:?} {beyond}");
+        }
+    }
 }
 
 /// A bid and an ask of the bench.

@@ -141,6 +141,7 @@ fn wait_for_end(
                     }
                 }
             }
+            Err(error) if is_reset(&error) => break,
             Err(error) => return Err(error.into()),
         }
     }
@@ -160,11 +161,16 @@ fn ask_within(dir: &Path, json: &RequestJson, within: Duration) -> Result<Option
     };
     let mut answer = String::new();
     let read = stream.take(ANSWER_MAX).read_to_string(&mut answer);
-    if read.as_ref().is_ok_and(|length| *length == 0) {
+    if answer.is_empty() && read.as_ref().map_or_else(is_reset, |_| true) {
         return Err(AskError::Gone);
     }
     let read = read.and_then(|_| Ok(serde_json::from_str(&answer)?));
     unless_absent(read, process, within)
+}
+
+/// Whether the daemon ended before it had read the request.
+fn is_reset(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ConnectionReset
 }
 
 /// The folder, if it exists.

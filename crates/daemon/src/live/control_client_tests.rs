@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
@@ -20,6 +20,8 @@ enum Turn {
     Answer(&'static str),
     /// The end at once.
     End,
+    /// The end before the request is read.
+    EndUnread,
     /// Nothing: kept open until the other turns are over.
     Keep,
     /// The connection that is kept gets this line.
@@ -50,6 +52,11 @@ fn daemon(dir: &Path, turns: Vec<Turn>) -> JoinHandle<(Vec<String>, Vec<UnixStre
                 _ => {}
             }
             let (mut stream, _) = listener.accept().unwrap();
+            if matches!(turn, Turn::EndUnread) {
+                // The rest is unread, so that the other end sees a reset.
+                stream.read_exact(&mut [0]).unwrap();
+                continue;
+            }
             let mut line = String::new();
             BufReader::new(stream.try_clone().unwrap())
                 .read_line(&mut line)
@@ -109,6 +116,15 @@ fn a_daemon_that_ends_without_an_answer_is_gone() {
     let error = ask(folder.path(), &RequestJson::Status).unwrap_err();
     assert!(matches!(error, AskError::Gone), "{error}");
     daemon.join().unwrap();
+}
+
+#[test]
+fn a_daemon_that_ends_before_it_reads_the_request_is_gone() {
+    let folder = crate::testing::private_folder();
+    let running = daemon(folder.path(), vec![Turn::EndUnread]);
+    let error = ask(folder.path(), &RequestJson::Status).unwrap_err();
+    assert!(matches!(error, AskError::Gone), "{error}");
+    running.join().unwrap();
 }
 
 #[test]

@@ -3,8 +3,9 @@
 //!
 //! Orders and balances come from different endpoints at different times. They describe the same instant if no fill was
 //! booked between the request for the balances and the end of an order scan that began after they arrived: this is a
-//! *cut*. While fills come all the time there is none. Then the balances must be what the ledger holds, plus or minus
-//! bookings since their request: a balance outside of that is a difference of at least its distance.
+//! *cut*. While fills come all the time, or while no list shows an order, there is none. Then the balances must be what the
+//! ledger holds, plus or minus bookings since their request and all that such orders may have filled: a balance outside
+//! of that is a difference of at least its distance.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +24,7 @@ use crate::time::Time;
 use crate::token::{Amount, TokenId};
 
 use crate::engine::account::booked_since::BookedSince;
+use crate::engine::account::unaccounted::Unaccounted;
 use crate::engine::intents::registry::Increment;
 
 /// The largest amount that each of our intents locked when the balances were requested, and whether it certainly did.
@@ -236,22 +238,20 @@ impl Ledger {
         });
     }
 
-    /// An order scan that began at `begun` has ended. `all_seen` is whether it listed every order that may have been
-    /// alive when the balances were taken.
+    /// An order scan that began at `begun` has ended. `unaccounted` is of the orders that may have been alive when the
+    /// balances were taken, and that it did not list; `None` if what they changed is not bounded.
     pub(crate) fn scan_ended(
         &mut self,
         begun: Time,
-        all_seen: bool,
+        unaccounted: Option<&Unaccounted>,
     ) -> Option<ReconciliationResult> {
         if self.pending.as_ref().is_some_and(|c| begun < c.arrived) {
             return None;
         }
         let candidate = self.pending.take()?;
-        if !all_seen {
-            return None;
-        }
-        if candidate.fills_before != self.fills {
-            return self.outside(&candidate.balances);
+        let unaccounted = unaccounted?;
+        if candidate.fills_before != self.fills || !unaccounted.is_empty() {
+            return self.outside(&candidate.balances, unaccounted);
         }
         let Some(totals) = &self.totals else {
             let opening = candidate.balances.iter();
@@ -276,17 +276,22 @@ impl Ledger {
         })
     }
 
-    /// By how much balances differ, whatever bookings since their request they contain. Everything that happened before
-    /// they arrived is booked.
-    fn outside(&self, balances: &Amounts) -> Option<ReconciliationResult> {
+    /// By how much balances differ, whatever bookings since their request and fills of unaccounted orders they contain.
+    /// Everything else that happened before they arrived is booked.
+    fn outside(
+        &self,
+        balances: &Amounts,
+        unaccounted: &Unaccounted,
+    ) -> Option<ReconciliationResult> {
         let totals = self.totals.as_ref()?;
         let tokens: BTreeSet<TokenId> = totals.keys().chain(balances.keys()).copied().collect();
         let compared = tokens.into_iter().map(|token| {
             let venue = balances.get(&token).copied().unwrap_or(0);
             let (paid, got) = self.booked_since_request.of(token);
+            let (may_have_paid, may_have_got) = unaccounted.of_token(token);
             let booked = totals.get(&token).copied().unwrap_or(0);
-            let least = booked.saturating_sub(signed(got));
-            let most = booked.saturating_add(signed(paid));
+            let least = booked.saturating_sub(signed(got.saturating_add(may_have_paid)));
+            let most = booked.saturating_add(signed(paid.saturating_add(may_have_got)));
             let ledger = signed(venue).clamp(least, most);
             (token, Difference { ledger, venue })
         });
@@ -394,6 +399,8 @@ mod tests {
     use crate::pool::PoolTransactionKind;
 
     const TOKEN: TokenId = TokenId(0);
+    /// Every order was listed.
+    const ALL_SEEN: Option<&Unaccounted> = Some(&Unaccounted::NONE);
 
     fn balance(total: Amount, locked: Amount) -> [Balance; 1] {
         [Balance {
@@ -407,7 +414,7 @@ mod tests {
         let mut ledger = Ledger::default();
         ledger.balances(Time(1), Time(2), 0, OwnLocks::new(), &balance(total, 0));
         assert!(matches!(
-            ledger.scan_ended(Time(3), true),
+            ledger.scan_ended(Time(3), ALL_SEEN),
             Some(ReconciliationResult::Opening(_))
         ));
         ledger
@@ -418,25 +425,25 @@ mod tests {
         let mut ledger = Ledger::default();
         ledger.balances(Time(1), Time(5), 0, OwnLocks::new(), &balance(100, 0));
         assert_eq!(
-            ledger.scan_ended(Time(4), true),
+            ledger.scan_ended(Time(4), ALL_SEEN),
             None,
             "the pass began too early"
         );
         ledger.fills += 1;
         assert_eq!(
-            ledger.scan_ended(Time(6), true),
+            ledger.scan_ended(Time(6), ALL_SEEN),
             None,
             "a fill was booked in between"
         );
         ledger.balances(Time(7), Time(8), 1, OwnLocks::new(), &balance(100, 0));
         assert_eq!(
-            ledger.scan_ended(Time(9), false),
+            ledger.scan_ended(Time(9), None),
             None,
             "an order was not seen"
         );
         ledger.balances(Time(10), Time(11), 1, OwnLocks::new(), &balance(100, 0));
         assert!(matches!(
-            ledger.scan_ended(Time(12), true),
+            ledger.scan_ended(Time(12), ALL_SEEN),
             Some(ReconciliationResult::Opening(_))
         ));
     }
@@ -446,7 +453,7 @@ mod tests {
         let mut ledger = opened(100);
         ledger.balances(Time(4), Time(5), 0, OwnLocks::new(), &[]);
         assert_eq!(
-            ledger.scan_ended(Time(6), true),
+            ledger.scan_ended(Time(6), ALL_SEEN),
             Some(ReconciliationResult::Differs(
                 [(
                     TOKEN,
@@ -522,7 +529,7 @@ mod tests {
         // 40 were withdrawn.
         ledger.balances(Time(4), Time(5), 0, OwnLocks::new(), &balance(60, 0));
         assert_eq!(ledger.bounds(TOKEN), (60, 100));
-        let cut = ledger.scan_ended(Time(6), true);
+        let cut = ledger.scan_ended(Time(6), ALL_SEEN);
         let apart = Difference {
             ledger: 100,
             venue: 60,
@@ -540,7 +547,7 @@ mod tests {
         assert_eq!(ledger.bounds(TOKEN), (50, 90), "the venue has 50 by now");
         ledger.balances(Time(8), Time(9), 1, OwnLocks::new(), &balance(90, 0));
         assert_eq!(
-            ledger.scan_ended(Time(10), true),
+            ledger.scan_ended(Time(10), ALL_SEEN),
             Some(ReconciliationResult::Balanced)
         );
         assert_eq!(ledger.bounds(TOKEN), (90, 90));
@@ -567,7 +574,7 @@ mod tests {
                 ledger.booked_since_request.add(booking, TOKEN, change);
             }
             ledger.totals = Some(Totals::from([(TOKEN, 64)]));
-            ledger.scan_ended(Time(6), true)
+            ledger.scan_ended(Time(6), ALL_SEEN)
         };
         for explained in [60, 64, 74] {
             let expected = ReconciliationResult::DiffersAtLeast(Differences::new());
@@ -580,17 +587,37 @@ mod tests {
         }
     }
 
+    /// The amounts of orders that no list has shown widen what the balance may be, and only their token's.
+    #[test]
+    fn unlisted_orders_explain_what_they_may_have_changed_and_no_more() {
+        let after = |venue: Amount| {
+            let mut ledger = opened(100);
+            ledger.balances(Time(4), Time(5), 0, OwnLocks::new(), &balance(venue, 0));
+            let unaccounted = Unaccounted::from([(TOKEN, (30, 20)), (TokenId(1), (9, 9))]);
+            ledger.scan_ended(Time(6), Some(&unaccounted))
+        };
+        for explained in [70, 100, 120] {
+            let expected = ReconciliationResult::DiffersAtLeast(Differences::new());
+            assert_eq!(after(explained), Some(expected), "{explained}");
+        }
+        for (venue, ledger) in [(69, 70), (121, 120)] {
+            let apart = Difference { ledger, venue };
+            let expected = ReconciliationResult::DiffersAtLeast([(TOKEN, apart)].into());
+            assert_eq!(after(venue), Some(expected));
+        }
+    }
+
     #[test]
     fn balances_requested_before_an_explained_flow_are_not_compared() {
         let mut ledger = opened(100);
         ledger.balances(Time(4), Time(5), 0, OwnLocks::new(), &balance(100, 0));
         ledger.adopt(TOKEN, 5).expect("more is held");
         let unknown = ReconciliationResult::DiffersAtLeast(Differences::new());
-        assert_eq!(ledger.scan_ended(Time(6), true), Some(unknown));
+        assert_eq!(ledger.scan_ended(Time(6), ALL_SEEN), Some(unknown));
         let fills = ledger.fills();
         ledger.balances(Time(7), Time(8), fills, OwnLocks::new(), &balance(105, 0));
         assert_eq!(
-            ledger.scan_ended(Time(9), true),
+            ledger.scan_ended(Time(9), ALL_SEEN),
             Some(ReconciliationResult::Balanced)
         );
     }
@@ -673,11 +700,11 @@ mod tests {
         ledger.invalidate();
         assert_eq!(ledger.age_ms(Time(5)), None);
         assert_eq!(ledger.candidate_arrived(), None);
-        assert_eq!(ledger.scan_ended(Time(6), true), None);
+        assert_eq!(ledger.scan_ended(Time(6), ALL_SEEN), None);
         assert!(ledger.differing().is_empty());
         ledger.balances(Time(7), Time(8), 0, OwnLocks::new(), &balance(90, 0));
         assert!(matches!(
-            ledger.scan_ended(Time(9), true),
+            ledger.scan_ended(Time(9), ALL_SEEN),
             Some(ReconciliationResult::Differs(_))
         ));
     }

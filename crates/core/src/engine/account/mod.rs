@@ -9,3 +9,4 @@ pub(crate) mod instances;
 pub(crate) mod ledger;
 pub(crate) mod reconciliation;
 pub(crate) mod slot_numbers;
+pub(crate) mod unaccounted;

@@ -425,8 +425,9 @@ impl State {
     ) -> Result<BTreeMap<TokenId, i128>, String> {
         if !self.reconciliation.at_least.is_empty() {
             return Err(
-                "ledger and venue differ, and fills of the last seconds keep the exact amount from \
-                 being known; orders are being cancelled: repeat this in a few seconds"
+                "ledger and venue differ, and the exact amount is not known yet: fills of the last seconds are not \
+                 compared, or the venue lists orders no longer that may have been filled; orders are being \
+                 cancelled: repeat this in a few seconds, or when the unknown orders that status shows have ended"
                     .to_owned(),
             );
         }

@@ -16,6 +16,7 @@ use crate::request::{Outcome, Reply, RequestId};
 use crate::time::Time;
 
 use crate::engine::account::ledger::ReconciliationResult;
+use crate::engine::account::unaccounted::Unaccounted;
 use crate::engine::intents::lifecycle::{Phase, TransmissionOutcome};
 use crate::engine::intents::unquoted::waits;
 use crate::engine::state::State;
@@ -200,17 +201,10 @@ impl State {
             self.apply_fence(now, pass, actions);
             self.drain_proved(pass, actions);
         }
-        let all_seen = self.ledger.candidate_arrived().is_some_and(|arrived| {
-            // A pool transaction is booked when it ends; until then its part of the balances is unknown.
-            let mut moves = self.orders.pool_transactions.iter();
-            self.orders
-                .iter()
-                .all(|t| t.lifecycle.is_accounted(arrived, Some(pass)))
-                && moves.all(|t| t.lifecycle.is_accounted(arrived, None))
-        });
-        let rests_listed = self.resting_listed_at.is_some();
-        let all_seen = all_seen && (self.ready || !self.instances_prevent_opening());
-        let cut = self.ledger.scan_ended(pass.begun, all_seen && rests_listed);
+        let unaccounted = self.unaccounted(pass);
+        let all_seen = unaccounted.as_ref().is_some_and(Unaccounted::is_empty);
+        let listed = unaccounted.filter(|_| self.resting_listed_at.is_some());
+        let cut = self.ledger.scan_ended(pass.begun, listed.as_ref());
         // Balances that are younger than this scan wait for the next one. Asked again now, they would arrive during
         // that one, and wait again.
         let is_used = self.ledger.candidate_arrived().is_none();
@@ -224,6 +218,21 @@ impl State {
             None => {}
             Some(cut) => self.reconciled(now, cut, actions),
         }
+    }
+
+    /// The orders that may have changed the balances that wait for a scan, and that this one did not list; `None` if there
+    /// are no such balances, or if what was changed is not bounded.
+    fn unaccounted(&self, pass: &ListScan) -> Option<Unaccounted> {
+        let arrived = self.ledger.candidate_arrived()?;
+        // A pool transaction is booked when it ends; until then its part of the balances is unknown.
+        let mut transactions = self.orders.pool_transactions.iter();
+        let bounded = transactions.all(|t| t.lifecycle.is_accounted(arrived, None))
+            && (self.ready || !self.instances_prevent_opening());
+        let unlisted = self.orders.iter();
+        let unlisted = unlisted.filter(|t| !t.lifecycle.is_accounted(arrived, Some(pass)));
+        let unaccounted = Unaccounted::of(unlisted);
+        // A start opens, and compares for the first time, when every order is accounted for.
+        (bounded && (self.ready || unaccounted.is_empty())).then_some(unaccounted)
     }
 
     /// Ends the intents that a complete list, begun after their fence, leaves out. One that the venue once accepted or
