@@ -23,7 +23,7 @@ use cambist_tape::{Entry, Reader, Tail};
 
 use super::prepare::own_grid;
 use crate::exit::{Exit, Failure};
-use crate::replay::recordings;
+use crate::replay::list;
 
 /// The ending of a segment of a tape.
 const ENDING: &str = "tape";
@@ -45,14 +45,16 @@ pub fn open(
     tolerance: Tolerance,
     max_gap_nanos: i64,
 ) -> anyhow::Result<Recording> {
-    let files = recordings(path)?;
-    for file in &files {
+    let found = list(path)?;
+    for file in &found.files {
         if let Some(what) = compressed(file) {
             let what = format!("{}: {what}", file.display());
             return Err(Failure::new(Exit::CheckFailed, what).into());
         }
     }
-    let mut tape = TapeDepth::new(files.into(), market);
+    let mut tape = TapeDepth::new(found.files.into(), market);
+    // A header is a record: a kill cuts one off as it cuts off any other.
+    tape.unfinished = found.empty.len() as u64;
     let spec = tape
         .find_market()
         .with_context(|| path.display().to_string())?;

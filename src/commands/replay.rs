@@ -13,7 +13,7 @@ use super::{columns, print_json, print_text};
 use crate::backtest::arguments::timestamp;
 use crate::exit::{Exit, Failure};
 use crate::replay::whole::{self, Whole};
-use crate::replay::{difference_page, is_own, moment, page, recordings, text};
+use crate::replay::{difference_page, is_own, left_out, list, moment, page, text};
 use cambist_daemon::config::Daemon;
 
 /// Arguments of `replay`.
@@ -44,7 +44,7 @@ pub fn run(args: &ReplayArgs, json: bool) -> anyhow::Result<Exit> {
         }
         return Ok(Exit::Done);
     }
-    let whole = whole::replay(&recordings(&path)?)?;
+    let whole = whole::replay(list(&path)?)?;
     // Another build may decide differently.
     let is_failure = |(_, program, _): &(_, String, _)| is_own(program);
     let failed = whole.difference.as_ref().is_some_and(is_failure);
@@ -80,6 +80,10 @@ pub(super) fn path(config: Option<&Path>, tape: Option<&Path>) -> anyhow::Result
 fn whole_page(name: &str, whole: &Whole) -> serde_json::Value {
     let found = whole.difference.as_ref();
     let torn = whole.torn.first();
+    let ends = |files: &[(PathBuf, u64)]| {
+        let end = |(file, offset): &(PathBuf, u64)| json!({"recording": file.display().to_string(), "at": offset});
+        files.iter().map(end).collect::<Vec<_>>()
+    };
     json!({
         "tape": name,
         "recordings": whole.recordings,
@@ -87,10 +91,8 @@ fn whole_page(name: &str, whole: &Whole) -> serde_json::Value {
         "events": whole.events,
         "actions": whole.actions,
         "torn_at": torn.map(|(_, offset)| offset),
-        "torn": whole.torn.iter().map(|(file, offset)| json!({
-            "recording": file.display().to_string(),
-            "at": offset,
-        })).collect::<Vec<_>>(),
+        "torn": ends(&whole.torn),
+        "empty": ends(&whole.empty),
         "first_difference": found.map(|(_, _, found)| difference_page(found)),
         "different_recording": found.map(|(file, ..)| file.display().to_string()),
         "recorded_by": found.map(|(_, program, _)| program),
@@ -112,6 +114,9 @@ fn whole_text(whole: &Whole) -> String {
     for (file, offset) in &whole.torn {
         let file = file.display();
         _ = writeln!(text, "{file} ends within a record at byte {offset}");
+    }
+    for (file, offset) in &whole.empty {
+        _ = writeln!(text, "{}", left_out(file, *offset));
     }
     if let Some((file, program, found)) = &whole.difference {
         _ = writeln!(text, "\n{}\n{found}", file.display());

@@ -7,29 +7,75 @@ mod page;
 mod text;
 pub mod whole;
 
+use std::fs::File;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use cambist_tape::{Difference, Folder, Shelf};
+use cambist_tape::{Difference, Folder, Shelf, empty_at};
 use serde_json::{Value, json};
 
 pub use moment::iso_ms;
 pub use page::{page, strategy_name};
 pub use text::text;
 
-/// The recordings of a path in order of creation: a file is one; a folder has numbered segments.
-pub fn recordings(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+/// The recordings of a path.
+#[derive(Debug, Default)]
+pub struct Recordings {
+    /// Those that can be read, in order of creation.
+    pub files: Vec<PathBuf>,
+    /// Those of a folder whose header is not complete, because the daemon was killed as it began them or begins them
+    /// now, and where they end. They hold nothing.
+    pub empty: Vec<(PathBuf, u64)>,
+}
+
+/// The recordings of a path: a file is one; a folder has numbered segments.
+pub fn list(path: &Path) -> anyhow::Result<Recordings> {
     let name = || path.display().to_string();
+    let mut found = Recordings::default();
     if !std::fs::metadata(path).with_context(name)?.is_dir() {
-        return Ok(vec![path.to_owned()]);
+        found.files.push(path.to_owned());
+        return Ok(found);
     }
     let folder = Folder::new(path);
-    let segments = folder.list().with_context(name)?;
-    if segments.is_empty() {
-        anyhow::bail!("{}: this folder has no recordings", name());
+    for segment in folder.list().with_context(name)? {
+        let file = folder.file(segment.number);
+        let opened = match File::open(&file) {
+            // A running daemon has removed it since.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            opened => opened.with_context(|| file.display().to_string())?,
+        };
+        let empty = empty_at(BufReader::new(opened));
+        match empty.with_context(|| file.display().to_string())? {
+            Some(offset) => found.empty.push((file, offset)),
+            None => found.files.push(file),
+        }
     }
-    let files = segments.iter().map(|segment| folder.file(segment.number));
-    Ok(files.collect())
+    if found.files.is_empty() {
+        let why = match found.empty.len() {
+            0 => "this folder has no recordings",
+            _ => "no recording in this folder has a complete header, so that none holds anything",
+        };
+        anyhow::bail!("{}: {why}", name());
+    }
+    Ok(found)
+}
+
+/// The files of [`list`]. What is left out is stated on stderr.
+pub fn recordings(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let found = list(path)?;
+    for (file, offset) in &found.empty {
+        eprintln!("{}", left_out(file, *offset));
+    }
+    Ok(found.files)
+}
+
+/// Why a recording is left out.
+pub fn left_out(file: &Path, offset: u64) -> String {
+    format!(
+        "{} ends before its header is complete, at byte {offset}: it holds nothing and is left out",
+        file.display()
+    )
 }
 
 /// Whether this build wrote a recording.

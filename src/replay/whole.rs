@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use cambist_tape::{Reader, Replay, Tail, compare};
 
+use super::Recordings;
 use cambist_daemon::recording::Player;
 
 /// Result of replaying recordings.
@@ -20,15 +21,20 @@ pub struct Whole {
     pub actions: u64,
     /// Recordings that end within a record, and the byte offset.
     pub torn: Vec<(PathBuf, u64)>,
+    /// Recordings that end before their header is complete, and the byte offset. They hold nothing and do not count.
+    pub empty: Vec<(PathBuf, u64)>,
     /// The first difference: its recording, the program that wrote it, and the difference. Nothing after it was
     /// replayed.
     pub difference: Option<(PathBuf, String, cambist_tape::Difference)>,
 }
 
 /// Replays recordings in order, up to the first difference.
-pub fn replay(files: &[PathBuf]) -> anyhow::Result<Whole> {
-    let mut whole = Whole::default();
-    for file in files {
+pub fn replay(found: Recordings) -> anyhow::Result<Whole> {
+    let mut whole = Whole {
+        empty: found.empty,
+        ..Whole::default()
+    };
+    for file in &found.files {
         let (program, replay) = one(file)?;
         whole.recordings += 1;
         whole.events += replay.events;

@@ -1,5 +1,7 @@
 //! Commands that need no venue: strategies, vectors, replay, simulated worlds.
 
+use std::path::Path;
+
 use crate::support::{Folder, cambist, exit, json, stderr, stdout};
 
 #[test]
@@ -127,6 +129,81 @@ fn a_file_that_is_no_tape_is_refused() {
     assert_eq!(exit(&output), 1);
     assert!(
         stderr(&output).contains("not a tape"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn a_tape_whose_header_a_kill_cut_off_holds_nothing_and_the_others_are_read() {
+    let folder = Folder::new("empty-tapes");
+    let tapes = folder.0.join("tapes");
+    std::fs::create_dir(&tapes).unwrap();
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kept/tape-4fb51ac/start.tape");
+    let whole = std::fs::read(kept).unwrap();
+    let put = |number: u8, bytes: &[u8]| {
+        std::fs::write(tapes.join(format!("00000000{number:02}.tape")), bytes).unwrap();
+    };
+    let tapes = tapes.display().to_string();
+    put(1, &[]);
+    put(2, &whole);
+    put(3, &whole[..40]);
+    put(4, &[]);
+    let output = cambist(&["replay", &tapes, "--json"]);
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    let page = json(&output);
+    assert_eq!(page["recordings"], 1, "{page}");
+    // An earlier build recorded it, which decided otherwise.
+    assert_eq!(page["same_build"], false, "{page}");
+    let empty = page["empty"].as_array().unwrap();
+    let at: Vec<_> = empty
+        .iter()
+        .map(|end| end["at"].as_u64().unwrap())
+        .collect();
+    assert_eq!(at, [0, 10, 0], "{page}");
+    let output = cambist(&["replay", &tapes]);
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    let note = "0000000001.tape ends before its header is complete, at byte 0: it holds nothing and is left out";
+    assert!(stdout(&output).contains(note), "{}", stdout(&output));
+    // Searches for a moment and for an order pass over it as well.
+    let output = cambist(&["replay", &tapes, "--at", "2001-09-09T00:00:00Z"]);
+    assert_eq!(exit(&output), 1);
+    assert!(stderr(&output).contains(note), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("nothing was recorded at"),
+        "{}",
+        stderr(&output)
+    );
+    let output = cambist(&["why", "cc8292274-0-17", &tapes]);
+    assert!(
+        stderr(&output).contains("the recordings have no order"),
+        "{}",
+        stderr(&output)
+    );
+    let table = folder.0.join("depth.csv").display().to_string();
+    let args = ["depth", &tapes, "--market", "ETH-USDC", "--out", &table];
+    let output = cambist(&args);
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains(" files end within a record"),
+        "{}",
+        stderr(&output)
+    );
+
+    // A complete header that is damaged is an error, and so is a folder in which none is complete.
+    let mut damaged = whole;
+    damaged[30] ^= 1;
+    put(1, &damaged);
+    let output = cambist(&["replay", &tapes]);
+    assert_eq!(exit(&output), 1);
+    assert!(stderr(&output).contains("damaged"), "{}", stderr(&output));
+    put(1, &[]);
+    put(2, &[]);
+    put(3, &[]);
+    let output = cambist(&["replay", &tapes]);
+    assert_eq!(exit(&output), 1);
+    assert!(
+        stderr(&output).contains("no recording in this folder has a complete header"),
         "{}",
         stderr(&output)
     );

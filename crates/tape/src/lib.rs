@@ -18,7 +18,7 @@ pub mod versions;
 mod testing;
 
 pub use frame::UNTYPED;
-pub use reader::{Entry, ReadError, Reader, Tail};
+pub use reader::{Entry, ReadError, Reader, Tail, empty_at};
 pub use record::{Header, StrategyText};
 pub use replay::{Difference, Replay, compare, first_difference};
 pub use segments::{Folder, Limits, Segment, SegmentError, Segments, Shelf};

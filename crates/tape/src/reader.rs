@@ -2,7 +2,8 @@
 //!
 //! A crash leaves a file that ends too early, or (if the file system had already extended it) ends in zeros or in one
 //! unfinished record. That is a torn tail: everything before it is valid and is returned. Damage anywhere else is an
-//! error with its offset, because what follows cannot be trusted.
+//! error with its offset, because what follows cannot be trusted. A file that was cut off before its header was complete
+//! holds nothing ([`empty_at`]).
 
 use std::io::{self, Read};
 
@@ -108,11 +109,31 @@ pub struct Reader<R: Read> {
 impl<R: Read> Reader<R> {
     /// Reads magic bytes, format, types, header and snapshot, in the current format or that of an earlier program.
     /// `input` should be buffered.
-    pub fn open(mut input: R) -> Result<Self, ReadError> {
+    pub fn open(input: R) -> Result<Self, ReadError> {
+        let mut reader = Self::at_header(input)?;
+        let at = reader.offset;
+        match reader.record()? {
+            Found::Record(record) => match *record {
+                Record::Snapshot(state) => reader.snapshot = Some(state),
+                other @ (Record::Header(_) | Record::Event { .. } | Record::Actions { .. }) => {
+                    reader.ahead = Some(reader.entry(at, other)?);
+                }
+            },
+            Found::End(tail) => reader.tail = Some(tail),
+        }
+        Ok(reader)
+    }
+
+    /// Reads up to the end of the header.
+    fn at_header(mut input: R) -> Result<Self, ReadError> {
         let mut first = [0; MARK_BYTES];
         let got = fill(&mut input, &mut first)?;
         let mark = MAGIC.len().min(got);
         if first[..mark] != MAGIC[..mark] {
+            // Extended by the file system before anything was written.
+            if first.iter().all(|byte| *byte == 0) && only_zeros(&mut input)? {
+                return Err(ReadError::NoHeader { offset: 0 });
+            }
             return Err(ReadError::NotATape);
         }
         if got < MARK_BYTES {
@@ -160,16 +181,6 @@ impl<R: Read> Reader<R> {
                 });
             }
         };
-        let at = reader.offset;
-        match reader.record()? {
-            Found::Record(record) => match *record {
-                Record::Snapshot(state) => reader.snapshot = Some(state),
-                other @ (Record::Header(_) | Record::Event { .. } | Record::Actions { .. }) => {
-                    reader.ahead = Some(reader.entry(at, other)?);
-                }
-            },
-            Found::End(tail) => reader.tail = Some(tail),
-        }
         Ok(reader)
     }
 
@@ -283,15 +294,31 @@ impl<R: Read> Reader<R> {
     }
 
     fn only_zeros_follow(&mut self) -> Result<bool, ReadError> {
-        let mut block = [0; 4096];
-        loop {
-            let got = fill(&mut self.input, &mut block)?;
-            if block[..got].iter().any(|byte| *byte != 0) {
-                return Ok(false);
-            }
-            if got < block.len() {
-                return Ok(true);
-            }
+        Ok(only_zeros(&mut self.input)?)
+    }
+}
+
+/// Where a tape ends whose header is not complete, because its writer was killed as it began it, or begins it now: it
+/// holds nothing. `None` for any other file, a damaged one included. No more than the header is read; `input` should be
+/// buffered.
+pub fn empty_at(input: impl Read) -> io::Result<Option<u64>> {
+    match Reader::at_header(input) {
+        Err(ReadError::NoHeader { offset }) => Ok(Some(offset)),
+        Err(ReadError::Io(error)) => Err(error),
+        _ => Ok(None),
+    }
+}
+
+/// Whether the rest of the input is zeros, or nothing.
+fn only_zeros(input: &mut impl Read) -> io::Result<bool> {
+    let mut block = [0; 4096];
+    loop {
+        let got = fill(input, &mut block)?;
+        if block[..got].iter().any(|byte| *byte != 0) {
+            return Ok(false);
+        }
+        if got < block.len() {
+            return Ok(true);
         }
     }
 }

@@ -324,3 +324,31 @@ fn notification_kind(notification: &Notification) -> &'static str {
         Notification::Status(_) => "status",
     }
 }
+
+#[test]
+fn a_tape_is_empty_up_to_the_last_byte_of_its_header_and_no_damaged_one_is() {
+    let tape = written(&[], None);
+    for end in 0..tape.len() {
+        let offset = empty_at(&tape[..end]).unwrap();
+        assert!(offset.is_some_and(|offset| offset <= end as u64), "{end}");
+    }
+    assert_eq!(empty_at(tape.as_slice()).unwrap(), None);
+    // Extended by the file system before it was written.
+    for zeros in [1, 10, 5_000] {
+        assert_eq!(empty_at(vec![0; zeros].as_slice()).unwrap(), Some(0));
+    }
+    let mut zeros_and_more = vec![0; 5_000];
+    zeros_and_more.push(1);
+    assert_eq!(empty_at(zeros_and_more.as_slice()).unwrap(), None);
+    assert_eq!(empty_at(b"no tape".as_slice()).unwrap(), None);
+    // A complete header with other content behind it is damaged, not cut off.
+    let mut damaged = tape;
+    let last = damaged.len() - 1;
+    damaged[last] ^= 1;
+    damaged.extend(Frame::of(b"x").unwrap().to_bytes());
+    assert_eq!(empty_at(damaged.as_slice()).unwrap(), None);
+    assert!(matches!(
+        Reader::open(damaged.as_slice()),
+        Err(ReadError::Damaged { .. })
+    ));
+}
