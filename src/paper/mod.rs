@@ -196,6 +196,7 @@ pub fn telemetry(config: &Daemon, bound: &Bound, clock: Clock) -> anyhow::Result
 fn about(config: &Daemon, bound: &Bound) -> About {
     About {
         revision: cambist_host::program::build().revision.to_owned(),
+        venue: config.venue.address(),
         mode: config.mode,
         config_hash: config.source.hash(),
         config: config.source.path.display().to_string(),

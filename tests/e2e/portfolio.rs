@@ -140,6 +140,31 @@ fn both_venues_are_traded_on_and_both_ends_are_proven() {
 }
 
 #[test]
+fn a_venue_that_was_drained_before_is_no_error_of_the_drain_of_all() {
+    let both = Both::open("drained", "");
+    let mut daemon = both.run();
+    both.until_sides(&mut daemon, &["buy", "sell"]);
+    let (code, answer, log) = both.command("drain --venue kraken --wait");
+    assert_eq!(code, 0, "{answer} {log}");
+    assert_eq!(both.kraken.books().open(), 0);
+    assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+    let (code, answer, log) = both.command("resume --venue kraken --reason again");
+    assert_eq!(code, 1, "{answer} {log}");
+    assert!(log.contains("the daemon is ending"), "{log}");
+    let (code, answer, log) = both.command("drain --wait");
+    assert_eq!(code, 0, "{answer} {log}");
+    for name in ["own", "kraken"] {
+        assert_eq!(answer[name]["proven"], true, "{answer}");
+    }
+    assert_eq!(daemon.end(SOON), 0, "{}", daemon.last_words());
+    for stage in both.stages() {
+        assert_eq!(stage.books().open(), 0);
+    }
+    both.exchange.close();
+    both.kraken.close();
+}
+
+#[test]
 fn what_both_venues_may_hold_together_is_limited() {
     let limit = "[[portfolio.tokens]]\nname = 'ETH'\ninventory_max = '1 ETH'";
     let both = Both::open("inventory", limit);

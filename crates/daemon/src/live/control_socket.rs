@@ -13,11 +13,11 @@ use rustix::process::getuid;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixListener;
-use tokio::sync::{RwLock, Semaphore, mpsc, oneshot};
+use tokio::sync::{RwLock, Semaphore, mpsc, oneshot, watch};
 
 use crate::live::control_requests::RequestJson;
 use crate::live::operator_commands::Request;
-use crate::live::pending_replies::{ending, refused};
+use crate::live::pending_replies::{done, ending, refused};
 use cambist_store::StoreError;
 
 /// Name of the socket in the state folder.
@@ -51,6 +51,7 @@ pub struct ControlSocket {
     listener: UnixListener,
     file: PathBuf,
     callers: Connections,
+    end: watch::Receiver<Option<Value>>,
 }
 
 /// Connections that are being answered.
@@ -82,7 +83,16 @@ impl ControlSocket {
             listener,
             file,
             callers: Connections::default(),
+            end: watch::channel(None).1,
         })
+    }
+
+    /// Takes the reply to those who wait for the end and ask when nothing is accepted any more: the process, and with
+    /// it the socket, outlives a part of a portfolio. Dropped without one, there is none.
+    pub fn end(&mut self) -> watch::Sender<Option<Value>> {
+        let (sender, end) = watch::channel(None);
+        self.end = end;
+        sender
     }
 
     /// Connections that are being answered.
@@ -102,12 +112,13 @@ impl ControlSocket {
                 continue;
             };
             let (requests, callers) = (requests.clone(), Arc::clone(&self.callers.0));
+            let end = self.end.clone();
             tokio::spawn(async move {
                 let _place = place;
                 let _answering = callers.read().await;
                 let uid = caller.peer_cred().map(|peer| peer.uid());
                 let answer = match operator(uid, getuid().as_raw()) {
-                    Some(operator) => answer_request(&mut caller, &requests, operator).await,
+                    Some(operator) => answer_request(&mut caller, &requests, end, operator).await,
                     None => refused("another user"),
                 };
                 let line = format!("{answer}\n");
@@ -150,6 +161,7 @@ fn user(uid: u32) -> String {
 async fn answer_request(
     caller: &mut tokio::net::UnixStream,
     requests: &mpsc::Sender<Request>,
+    end: watch::Receiver<Option<Value>>,
     operator: String,
 ) -> Value {
     let mut line = String::new();
@@ -163,6 +175,7 @@ async fn answer_request(
         Err(error) => return refused(&error.to_string()),
     };
     let waits_for_the_end = json.waits_for_the_end();
+    let is_drain = matches!(json, RequestJson::Drain { .. });
     let (answer, answered) = oneshot::channel();
     if requests
         .send(Request {
@@ -173,7 +186,15 @@ async fn answer_request(
         .await
         .is_err()
     {
-        return ending("the daemon is ending");
+        if waits_for_the_end {
+            return end_of(end, "the daemon is ending").await;
+        }
+        // What it asks for is being done, or was.
+        return if is_drain {
+            done("the daemon is ending", None)
+        } else {
+            ending("the daemon is ending")
+        };
     }
     // The end has a deadline of its own.
     let answered = if waits_for_the_end {
@@ -183,9 +204,19 @@ async fn answer_request(
     };
     match answered {
         Ok(Ok(answer)) => answer,
+        Ok(Err(_)) if waits_for_the_end => {
+            end_of(end, "the daemon ended before it could answer").await
+        }
         Ok(Err(_)) => ending("the daemon ended before it could answer"),
         Err(_) => refused("the daemon did not answer in time; it may still execute the request"),
     }
+}
+
+/// The result of a run that accepts nothing any more; `otherwise` of one that failed.
+async fn end_of(mut end: watch::Receiver<Option<Value>>, otherwise: &str) -> Value {
+    let reply = end.wait_for(Option::is_some).await.ok();
+    let reply = reply.and_then(|reply| reply.clone());
+    reply.unwrap_or_else(|| ending(otherwise))
 }
 
 #[cfg(test)]
@@ -258,6 +289,46 @@ mod tests {
             }
         }
         assert!(requests.try_recv().is_err());
+        serving.abort();
+    }
+
+    /// The process of a portfolio, and its sockets, outlive the part of a venue.
+    #[tokio::test]
+    async fn a_second_drain_gets_the_result_of_a_part_that_has_ended() {
+        let folder = crate::testing::private_folder();
+        let send = |request: RequestJson| {
+            let dir = folder.path().to_owned();
+            tokio::task::spawn_blocking(move || ask(&dir, &request).unwrap().unwrap())
+        };
+        let mut socket = ControlSocket::open(folder.path()).unwrap();
+        let end = socket.end();
+        let (sender, requests) = mpsc::channel(1);
+        let serving = tokio::spawn(socket.serve(sender));
+        drop(requests);
+        let waiting = send(RequestJson::Drain { wait: true });
+        let drained = send(RequestJson::Drain { wait: false }).await.unwrap();
+        assert_eq!(drained["done"], true, "{drained}");
+        let status = send(RequestJson::Status).await.unwrap();
+        assert_eq!(
+            (&status["done"], &status["ending"]),
+            (&false.into(), &true.into())
+        );
+        let proven = done("proven: none of our orders rests", None);
+        end.send_replace(Some(proven.clone()));
+        assert_eq!(waiting.await.unwrap(), proven);
+        let later = send(RequestJson::Drain { wait: true }).await.unwrap();
+        assert_eq!(later, proven, "as often as it is asked");
+        serving.abort();
+        drop(serving.await);
+
+        // A part that failed has no result.
+        let mut socket = ControlSocket::open(folder.path()).unwrap();
+        let end = socket.end();
+        let (sender, requests) = mpsc::channel(1);
+        let serving = tokio::spawn(socket.serve(sender));
+        drop((requests, end));
+        let refused = send(RequestJson::Drain { wait: true }).await.unwrap();
+        assert_eq!(refused["error"], "the daemon is ending", "{refused}");
         serving.abort();
     }
 }

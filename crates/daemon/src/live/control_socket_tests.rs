@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::{Connections, Request, answer_request, operator, user};
@@ -32,7 +32,7 @@ async fn asked(bytes: &[u8], after: Option<Duration>) -> (Value, Duration) {
         }
     });
     let begun = Instant::now();
-    let answer = answer_request(&mut caller, &sender, "alice (uid 7)".to_owned()).await;
+    let answer = answer_request(&mut caller, &sender, no_end(), "alice (uid 7)".to_owned()).await;
     daemon.abort();
     drop(client);
     (answer, begun.elapsed())
@@ -93,7 +93,7 @@ async fn a_daemon_that_is_ending_does_not_take_requests() {
         .unwrap();
     let (sender, requests) = mpsc::channel::<Request>(1);
     drop(requests);
-    let answer = answer_request(&mut caller, &sender, String::new()).await;
+    let answer = answer_request(&mut caller, &sender, no_end(), String::new()).await;
     assert_eq!(
         (&answer["done"], &answer["ending"]),
         (&false.into(), &true.into())
@@ -115,4 +115,9 @@ fn root_and_the_own_user_may_ask() {
 fn users_have_names_if_the_system_knows_them() {
     assert_eq!(user(0), "root (uid 0)");
     assert_eq!(user(4_000_000_001), "uid 4000000001");
+}
+
+/// The end of a run that has no result.
+fn no_end() -> watch::Receiver<Option<Value>> {
+    watch::channel(None).1
 }

@@ -8,14 +8,15 @@ use cambist_core::event::{Event, RecoveredOrder};
 use cambist_core::intent::RecoveredPoolTransaction;
 use cambist_core::portfolio::VenueEngine;
 use cambist_report::Session;
-use tokio::sync::mpsc;
+use serde_json::Value;
+use tokio::sync::{mpsc, watch};
 
 use super::latch::Latch;
 use super::recorder::Recorder;
 use super::reload::Reload;
 use super::signals::Signals;
 use super::start::{Started, StateFolder};
-use super::{INBOX, reference_feeds, start};
+use super::{INBOX, reference_feeds, start, start_service};
 use crate::config::market::Market;
 use crate::config::{Daemon, process};
 use crate::live::control_requests::Names;
@@ -56,6 +57,8 @@ struct Listeners {
     signals: Signals,
     requests: mpsc::Receiver<Request>,
     callers: Connections,
+    /// Takes the result of the run, for those who ask after it.
+    end: watch::Sender<Option<Value>>,
     pages: Pages,
     starting: Arc<Starting>,
     about: About,
@@ -88,7 +91,9 @@ pub async fn run(
     let notifier = member
         .as_ref()
         .map_or_else(Notifier::alone, Membership::notifier);
-    let mut listeners = Listeners::open(daemon, clock, signals, earlier, notifier)?;
+    let venue = member.as_ref().map(Membership::name);
+    let venue = venue.map_or_else(|| daemon.venue.address(), str::to_owned);
+    let mut listeners = Listeners::open(daemon, venue, clock, signals, earlier, notifier)?;
     let stored = &state.recovered;
     let telemetry = &listeners.starting.telemetry;
     telemetry.restricted_before(stored.restrictions.state, &stored.cause);
@@ -102,6 +107,10 @@ pub async fn run(
     let venue = match queried.map_err(|error| start::beside_set(error, &set)) {
         Ok(Queried::Everything(venue)) => venue,
         stopped => {
+            if stopped.is_ok() {
+                let reply = start_service::stopped(earlier, true);
+                listeners.end.send_replace(Some(reply));
+            }
             listeners.callers.answered().await;
             return stopped.map(|_| Run::Stopped(earlier));
         }
@@ -118,7 +127,7 @@ pub async fn run(
     }
     let begun = member.map(|member| member.begin(&started.bound));
     let member = begun.transpose().map_err(refused)?;
-    let callers = listeners.callers.clone();
+    let (callers, end) = (listeners.callers.clone(), listeners.end.clone());
     let reload = Reload::new(file, set, &started.bound.markets)
         .beside(member.as_ref().map(|member| member.file().clone()));
     let parts = (listeners, member);
@@ -133,9 +142,11 @@ pub async fn run(
         // Orders that the operator left to rest are to stay until they expire.
         switch.end(ended.proven || ended.left.is_some()).await;
     }
+    let reply = exit_report::reply(&ended, &session, daemon);
     for answer in waiting {
-        send_reply(Some(answer), exit_report::reply(&ended, &session, daemon));
+        send_reply(Some(answer), reply.clone());
     }
+    end.send_replace(Some(reply));
     callers.answered().await;
     Ok(Run::Traded(ended, Box::new(session), clock))
 }
@@ -144,6 +155,7 @@ impl Listeners {
     /// Opens the control socket and the pages of a start.
     fn open(
         daemon: &Daemon,
+        venue: String,
         clock: Clock,
         signals: Signals,
         earlier: EarlierRuns,
@@ -151,12 +163,14 @@ impl Listeners {
     ) -> anyhow::Result<Self> {
         let listener = Listener::bind(daemon.metrics, descriptors_reserved(daemon))?;
         let metrics = listener.address();
-        let socket = ControlSocket::open(&daemon.store.dir)?;
+        let mut socket = ControlSocket::open(&daemon.store.dir)?;
+        let end = socket.end();
         let callers = socket.callers();
         let (sender, requests) = mpsc::channel(REQUESTS_MAX);
         tokio::spawn(socket.serve(sender));
         let about = About {
             revision: cambist_host::program::build().revision.to_owned(),
+            venue,
             mode: daemon.mode,
             config_hash: daemon.source.hash(),
             config: daemon.source.path.display().to_string(),
@@ -186,6 +200,7 @@ impl Listeners {
             signals,
             requests,
             callers,
+            end,
             pages,
             starting,
             about,

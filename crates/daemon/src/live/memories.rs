@@ -100,9 +100,10 @@ impl Memories {
     pub fn begin(folder: &Path, bound: &Bound) -> std::io::Result<Self> {
         let (files, inbox) = sync_channel(1);
         let path = folder.join(FILE);
+        let span = tracing::Span::current();
         let thread = std::thread::Builder::new()
             .name("memories".to_owned())
-            .spawn(move || write_all(&path, &inbox))?;
+            .spawn(move || span.in_scope(|| write_all(&path, &inbox)))?;
         Ok(Self {
             names: names(bound),
             last: Vec::new(),

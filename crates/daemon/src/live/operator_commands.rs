@@ -16,7 +16,7 @@ use crate::config::daemon::OnShutdown;
 use crate::config::parameters::Assignment;
 use crate::live::account_requests::is_of_a_request;
 use crate::live::control_requests::{Names, RequestJson};
-use crate::live::pending_replies::{PendingReplies, Reply, done, refused, send_reply};
+use crate::live::pending_replies::{PendingReplies, Reply, done, ending, refused, send_reply};
 use crate::live::reload::{Prepared, Reload};
 use crate::live::signals::{SignalAction, Signals};
 use crate::notify;
@@ -209,6 +209,14 @@ impl OperatorCommands {
                 if self.booked_requests.contains(&reason) =>
             {
                 send_reply(answer, done("the flow was booked", None));
+                return Begun::Answered;
+            }
+            // Nothing is quoted before the next start, which reads what the store has then.
+            ControlRequest::Command(Command::Lower { .. } | Command::Unpause { .. })
+                if telemetry.is_draining() =>
+            {
+                let why = "the daemon is ending; resume when it has ended, for its next start";
+                send_reply(answer, ending(why));
                 return Begun::Answered;
             }
             ControlRequest::Command(command) => (command, None),

@@ -4,6 +4,7 @@ use cambist_core::event::Event;
 use cambist_core::reference::ReferenceId;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
+use tracing::Instrument;
 
 use super::LoopMessage;
 use crate::config::{Bound, Daemon};
@@ -28,7 +29,7 @@ pub fn start(
         let poller = Poller::new(name.clone(), market, feed.clone(), clock, timeout_ms)?;
         let series = metrics.reference(&market.name, &source.name);
         let (inbox, mut reader) = (inbox.clone(), ReferenceReader::new(id, name, series));
-        tokio::spawn(poller.run(move |arrival| {
+        let polls = poller.run(move |arrival| {
             let Some(reading) = reader.read(&arrival) else {
                 return !inbox.is_closed();
             };
@@ -36,7 +37,8 @@ pub fn start(
             let message = LoopMessage::Event(Event::Reference(price));
             // A loop that is behind gets the next price, which is newer.
             !matches!(inbox.try_send(message), Err(TrySendError::Closed(_)))
-        }));
+        });
+        tokio::spawn(polls.in_current_span());
     }
     Ok(())
 }

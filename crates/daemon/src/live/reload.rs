@@ -56,6 +56,7 @@ impl Reload {
     }
 
     /// The same, of a venue of this portfolio.
+    #[must_use]
     pub fn beside(self, portfolio: Option<PortfolioFile>) -> Self {
         Self { portfolio, ..self }
     }

@@ -7,6 +7,7 @@ use cambist_core::MarketSpec;
 use cambist_core::event::Event;
 use cambist_core::request::{Endpoint, Outcome, Query, RequestId, UnknownCause};
 use tokio::sync::mpsc;
+use tracing::Instrument;
 
 use crate::live::LoopMessage;
 use crate::telemetry::Telemetry;
@@ -39,19 +40,21 @@ impl RequestWorkers {
     /// Sends a poll or a cancel.
     pub fn query(&self, request: RequestId, query: Query) {
         let here = self.clone();
-        tokio::spawn(async move {
+        let asked = async move {
             let answered = here.client.query(&query, &here.markets).await;
             here.answer(request, query.endpoint(), answered).await;
-        });
+        };
+        tokio::spawn(asked.in_current_span());
     }
 
     /// Sends the stored bytes of an order, a join or an exit.
     pub fn submit(&self, request: RequestId, endpoint: Endpoint, body: Arc<[u8]>) {
         let here = self.clone();
-        tokio::spawn(async move {
+        let asked = async move {
             let answered = here.client.submit_to(endpoint, &body).await;
             here.answer(request, endpoint, answered).await;
-        });
+        };
+        tokio::spawn(asked.in_current_span());
     }
 
     /// Reports an intent without bytes as not sent, because provably none left.

@@ -294,7 +294,7 @@ impl Worker {
             Ok(()) => Event::RestrictionsStored(restrictions),
             Err(error) => {
                 // Its restrictions apply nevertheless, and the engine tries again.
-                tracing::error!(%error, level = restrictions.state.name(), "storing the trading state failed; it applies nevertheless");
+                tracing::error!(%error, state = restrictions.state.name(), "storing the trading state failed; it applies nevertheless");
                 self.telemetry.journal_failed(Operation::Level);
                 Event::RestrictionsFailed(restrictions)
             }

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 
 use crate::config::Daemon;
 use crate::live::control_requests::RequestJson;
+use crate::live::earlier_runs::EarlierRuns;
 use crate::live::latch::Latch;
 use crate::live::operator_commands::Request;
 use crate::live::pending_replies::{refused, send_reply};
@@ -46,6 +47,22 @@ pub enum Queried<T> {
     Everything(T),
     /// The operator stopped the start.
     Stopped,
+}
+
+/// The reply to a request that stops the start. A client that waits for the end learns whether orders may be alive.
+pub fn stopped(earlier: EarlierRuns, waits_for_the_end: bool) -> Value {
+    let detail = "the start ends; nothing was sent";
+    match earlier.text() {
+        Some(earlier) if waits_for_the_end => {
+            let mut reply = refused(&format!("{detail}; {earlier}"));
+            reply["exit"] = json!(Exit::CheckFailed.code());
+            reply
+        }
+        earlier => {
+            let earlier = earlier.map_or_else(String::new, |earlier| format!("; {earlier}"));
+            json!({"done": true, "detail": format!("{detail}{earlier}"), "durable": null})
+        }
+    }
 }
 
 impl StartService<'_> {
@@ -118,7 +135,10 @@ impl StartService<'_> {
                 let detail = "the start ends, and no other is possible until 'cambist resume'; nothing was sent";
                 (done(detail, Some(true)), true)
             }
-            RequestJson::Drain { .. } | RequestJson::Leave { .. } => (self.stopping(json), true),
+            RequestJson::Drain { .. } | RequestJson::Leave { .. } => {
+                let reply = stopped(self.starting.earlier(), json.waits_for_the_end());
+                (reply, true)
+            }
             RequestJson::Pause { .. }
             | RequestJson::Unpause { .. }
             | RequestJson::Lower { .. }
@@ -138,22 +158,6 @@ impl StartService<'_> {
         })
     }
 
-    /// The reply to a request that stops the start. A client that waits for the end learns whether orders may be alive.
-    fn stopping(&self, json: &RequestJson) -> Value {
-        let detail = "the start ends; nothing was sent";
-        match self.starting.earlier().text() {
-            Some(earlier) if json.waits_for_the_end() => {
-                let mut reply = refused(&format!("{detail}; {earlier}"));
-                reply["exit"] = json!(Exit::CheckFailed.code());
-                reply
-            }
-            earlier => {
-                let earlier = earlier.map_or_else(String::new, |earlier| format!("; {earlier}"));
-                json!({"done": true, "detail": format!("{detail}{earlier}"), "durable": null})
-            }
-        }
-    }
-
     /// Sets the trading state, durable when this returns.
     fn raise(&mut self, level: TradingState, reason: &str) -> anyhow::Result<()> {
         if self.restrictions.state >= level {
@@ -163,7 +167,7 @@ impl StartService<'_> {
         restrictions.state = level;
         self.store.set_restrictions(&restrictions, reason, false)?;
         tracing::warn!(
-            level = level.name(),
+            state = level.name(),
             reason,
             "trading state restricted during the start"
         );

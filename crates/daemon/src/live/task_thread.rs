@@ -23,9 +23,10 @@ impl<T: Send + 'static, R: Send + 'static> TaskThread<T, R> {
         run: impl FnOnce(&Receiver<T>) -> R + Send + 'static,
     ) -> std::io::Result<Self> {
         let (tasks, inbox) = sync_channel(WAITING_MAX);
+        let span = tracing::Span::current();
         let thread = std::thread::Builder::new()
             .name(name.to_owned())
-            .spawn(move || run(&inbox))?;
+            .spawn(move || span.in_scope(|| run(&inbox)))?;
         Ok(Self {
             tasks: Some(tasks),
             thread: Some(thread),

@@ -5,7 +5,7 @@
 mod board;
 mod file;
 mod observed;
-mod run;
+pub(crate) mod run;
 mod stored;
 mod usage;
 

@@ -170,7 +170,9 @@ impl Listener {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
+        let span = tracing::Span::current();
         let serve = move || {
+            let _of_venue = span.entered();
             let served = runtime.block_on(self.serve(pages, std::future::pending()));
             if let Err(error) = served {
                 tracing::error!(%error, "the metrics listener failed; metrics are no longer served");

@@ -62,6 +62,8 @@ const SIGNER_CAUSES: [&str; 2] = ["refused", "unavailable"];
 pub struct About {
     /// Commit of the build, if known.
     pub revision: String,
+    /// The venue in log lines: its name in a portfolio, otherwise its address.
+    pub venue: String,
     /// What the run does.
     pub mode: Mode,
     /// Hash of the configuration.
@@ -240,6 +242,7 @@ impl Telemetry {
         if let Some(cause) = connectivity.silent(now, detail, throttle) {
             let endpoint = endpoint.name();
             tracing::warn!(
+                venue = self.about.venue,
                 "the venue does not answer ({endpoint}: {cause}); requests are repeated"
             );
         }
@@ -258,7 +261,10 @@ impl Telemetry {
         let now = self.clock.now();
         if let Some(silent_ms) = self.last().connectivity.answered(now) {
             let silent_s = silent_ms.div_ceil(1_000);
-            tracing::info!("the venue answers again, after {silent_s} s");
+            tracing::info!(
+                venue = self.about.venue,
+                "the venue answers again, after {silent_s} s"
+            );
         }
     }
 
@@ -300,6 +306,11 @@ impl Telemetry {
     /// Whether trading is restricted, as far as was reported.
     pub fn is_restricted(&self) -> bool {
         self.last().level_cause.is_some()
+    }
+
+    /// Whether the engine drains.
+    pub fn is_draining(&self) -> bool {
+        self.last().draining
     }
 
     /// The operator restricted trading; the next change of the trading state is attributed to the operator.

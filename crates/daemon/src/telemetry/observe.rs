@@ -676,13 +676,17 @@ fn level_changed(m: &Metrics, last: &mut LastKnown, level: TradingState, why: &s
             .with_label_values(&[&number.to_string(), cause])
             .inc();
         error!(
-            level = level.name(),
+            state = level.name(),
             cause,
             why = short(why),
             "trading stopped"
         );
     } else {
-        info!(level = level.name(), why = short(why), "level");
+        info!(
+            state = level.name(),
+            why = short(why),
+            "trading state changed"
+        );
     }
     last.level = level;
     last.level_cause = (level > TradingState::Active).then(|| short(why));

@@ -21,7 +21,7 @@ use serde_json::json;
 
 use super::last_known::RefusalText;
 use super::observe::{Words, remedy_of_keys, words};
-use super::{About, Telemetry, TelemetryError, books, http};
+use super::{About, Telemetry, TelemetryError, books, http, log};
 use cambist_host::clock::Clock;
 
 pub(crate) fn token(id: u16, symbol: &str, decimals: u8) -> TokenSpec {
@@ -692,4 +692,41 @@ fn fees_that_are_owed_are_shown_while_they_are_known() {
             assert_eq!(found, value);
         }
     }
+}
+
+/// Every note of the trading state and of the connection, in the format that is parsed.
+#[test]
+fn log_lines_have_every_key_once_and_name_the_venue_that_is_silent() {
+    let about = About {
+        venue: "kraken".to_owned(),
+        ..about()
+    };
+    let telemetry = Telemetry::new(about, Clock::new()).unwrap();
+    let lines = log::tests::logged(|| {
+        for level in [TradingState::CancelOnly, TradingState::Active] {
+            telemetry.observe(&Notification::TradingStateChanged {
+                level,
+                cause: "loss".to_owned(),
+            });
+        }
+        telemetry.venue_silent(Endpoint::Orders, "connection refused");
+        telemetry.venue_answered();
+    });
+    assert_eq!(lines.len(), 4, "{lines:?}");
+    for line in &lines {
+        assert_eq!(log::tests::key_twice(line), None, "{line}");
+    }
+    let line = |at: usize| serde_json::from_str::<serde_json::Value>(&lines[at]).unwrap();
+    assert_eq!(
+        (&line(0)["level"], &line(0)["state"]),
+        (&"ERROR".into(), &"cancel_only".into())
+    );
+    assert_eq!(
+        (&line(1)["level"], &line(1)["message"]),
+        (&"INFO".into(), &"trading state changed".into())
+    );
+    assert_eq!(
+        (&line(2)["venue"], &line(3)["venue"]),
+        (&"kraken".into(), &"kraken".into())
+    );
 }

@@ -191,6 +191,14 @@ impl VenueLink {
         }
     }
 
+    /// Where it is, for log lines. Nodes of a chain are not named: their addresses may hold keys.
+    pub fn address(&self) -> String {
+        match &self.terms {
+            VenueTerms::Exchange(_) | VenueTerms::Kraken(_) => self.base_url.value.clone(),
+            VenueTerms::Evm(link) => format!("the nodes of chain {}", link.chain_id),
+        }
+    }
+
     /// What a successful start has found, in words.
     pub fn found(&self) -> String {
         let account = self.account();

@@ -16,6 +16,7 @@ use cambist_core::request::Endpoint;
 use cambist_evm_venue::account::Stopped;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
+use tracing::Instrument;
 
 use super::final_block::FinalBlock;
 use crate::live::LoopMessage;
@@ -108,7 +109,7 @@ impl SlowLog {
 
 impl Watch for AccountWatch {
     fn begin(mut self: Box<Self>, telemetry: Arc<Telemetry>, inbox: mpsc::Sender<LoopMessage>) {
-        tokio::spawn(async move {
+        let watch = async move {
             let mut shown = String::new();
             let mut is_announced = false;
             let mut slow_log = SlowLog::default();
@@ -163,7 +164,8 @@ impl Watch for AccountWatch {
                 }
                 tokio::time::sleep(EVERY).await;
             }
-        });
+        };
+        tokio::spawn(watch.in_current_span());
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use cambist_client::{KeyKind, KrakenClient, RefusedNonces};
 use cambist_core::event::{Command, Event, TradingState};
 use tokio::sync::mpsc;
+use tracing::Instrument;
 
 use crate::live::LoopMessage;
 use crate::telemetry::Telemetry;
@@ -59,7 +60,7 @@ impl KeyWatch {
 
 impl Watch for KeyWatch {
     fn begin(mut self: Box<Self>, telemetry: Arc<Telemetry>, inbox: mpsc::Sender<LoopMessage>) {
-        tokio::spawn(async move {
+        let watch = async move {
             while !inbox.is_closed() {
                 for key in &mut self.keys {
                     let refused = self.client.refused_nonces(key.kind);
@@ -77,7 +78,8 @@ impl Watch for KeyWatch {
                 }
                 tokio::time::sleep(EVERY).await;
             }
-        });
+        };
+        tokio::spawn(watch.in_current_span());
     }
 }
 

@@ -132,7 +132,9 @@ impl NonceSource for NonceFile {
 /// Writes the numbers that it is sent.
 fn thread(path: PathBuf) -> io::Result<SyncSender<u64>> {
     let (sender, numbers) = sync_channel(1);
+    let span = tracing::Span::current();
     let run = move || {
+        let _of_venue = span.entered();
         let mut failed = false;
         for number in numbers {
             let written = write(&path, number);

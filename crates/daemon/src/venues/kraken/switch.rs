@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use cambist_client::KrakenClient;
 use tokio::task::JoinHandle;
+use tracing::Instrument;
 
 use crate::telemetry::Telemetry;
 
@@ -41,7 +42,7 @@ impl DeadManSwitch {
         telemetry.switch_set(Some(seconds));
         self.telemetry = Some(Arc::clone(&telemetry));
         let every = Duration::from_secs(u64::from(seconds)) / 4;
-        self.task = Some(tokio::spawn(async move {
+        let refresh = async move {
             let mut fails = false;
             loop {
                 tokio::time::sleep(if fails { RETRY.min(every) } else { every }).await;
@@ -59,7 +60,8 @@ impl DeadManSwitch {
                 }
                 fails = refreshed.is_err();
             }
-        }));
+        };
+        self.task = Some(tokio::spawn(refresh.in_current_span()));
     }
 
     /// Ends: off after a proven end, or where the operator left orders to rest. Otherwise the venue cancels what may
