@@ -45,7 +45,8 @@ pub(super) fn text(about: &About, books: &BooksStatus) -> Option<String> {
     let follows = match books.hold {
         Some(BooksHold::Start) => "found at the start: no orders are placed until it is explained",
         Some(BooksHold::Limit) => {
-            "more than risk.mismatch_max: no orders are placed until it is explained"
+            // What is left of it may be less.
+            "it was more than risk.mismatch_max: no orders are placed until all of it is explained"
         }
         Some(BooksHold::Lasting) => {
             "for more than five minutes: no orders are placed until it is explained"

@@ -185,6 +185,11 @@ pub fn text(spec: &MarketSpec, why: &Withheld) -> String {
         (Unit::None, ..) => None,
         (Unit::Ms, left, None) => Some(format!("{} left", number(left))),
         (_, Some(value), None) => Some(number(Some(value))),
+        // A part of it was explained since: what is left holds all the same.
+        (_, Some(value), Some(limit)) if why.control == Control::BooksDiffer && value <= limit => {
+            let (left, limit) = (number(Some(value)), number(Some(limit)));
+            Some(format!("{left} is left of more than {limit}"))
+        }
         (_, value, limit) => Some(format!("{} against {}", number(value), number(limit))),
     };
     match (compared, key) {

@@ -107,6 +107,18 @@ fn a_reason_is_reported_with_its_numbers_and_the_key() {
     };
     let found = text(Withheld::compared(Control::BooksDiffer, found));
     assert!(found.ends_with(": 1500.5 USDC"), "{found}");
+    // A part was explained since; all of it has to be.
+    let left = |value| {
+        let compared = Compared::new(Unit::Quote, "risk.mismatch_max", value, 200_000_000);
+        text(Withheld::compared(Control::BooksDiffer, compared))
+    };
+    for (value, words) in [
+        (200_000_001, ": 200.000001 USDC against 200 USDC ("),
+        (200_000_000, ": 200 USDC is left of more than 200 USDC ("),
+        (1_000_000, ": 1 USDC is left of more than 200 USDC ("),
+    ] {
+        assert!(left(value).contains(words), "{}", left(value));
+    }
     let old = Compared::unknown(Unit::Ms, "poll.depth_age_max_ms", 5_000);
     assert_eq!(
         text(Withheld::compared(Control::StaleData, old)),
