@@ -43,6 +43,8 @@ pub fn check(named: &Named, args: &CheckArgs, json: bool) -> anyhow::Result<Exit
             if !json {
                 print_text(&portfolio.text(used.as_deref()))?;
             }
+            let warnings = portfolio.file.unlimited(&portfolio.daemons);
+            warnings.iter().for_each(exit::print_warning);
             let is_exceeded = used.iter().flatten().any(|of| !is_within(of));
             let exit = if is_exceeded {
                 Exit::CheckFailed
@@ -264,6 +266,7 @@ impl Checked {
             "loss_day_max": loss.map(|most| money::whole(most, LimitUse::CURRENCY_DECIMALS)),
             "prices": prices.collect::<Vec<_>>(),
             "names": names,
+            "warnings": self.file.unlimited(&self.daemons),
         })
     }
 
@@ -296,6 +299,9 @@ impl Checked {
             );
             // One without a price was refused with the file, if a limit needs it.
             all.good("prices", text);
+        }
+        for what in self.file.unlimited(&self.daemons) {
+            all.warn("limits", what, "see docs/portfolio.md, venue.tokens");
         }
         for (venue, names) in self.names() {
             all.good("tokens", format!("{venue}: {names}"));

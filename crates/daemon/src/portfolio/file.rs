@@ -69,6 +69,17 @@ pub(super) fn exact(amount: Decimal) -> WholeTokens {
     }
 }
 
+/// The least and the highest price at which a market is traded, as far as the file states them.
+fn prices(market: &Market) -> [Option<Decimal>; 2] {
+    ["price_floor", "price_ceiling"].map(|key| Some(market.amounts.of(key)?.value.number))
+}
+
+/// Whether one is among these prices.
+fn may_be_one([floor, ceiling]: [Option<Decimal>; 2]) -> bool {
+    floor.is_none_or(|floor| floor <= Decimal::ONE)
+        && ceiling.is_none_or(|ceiling| ceiling >= Decimal::ONE)
+}
+
 /// What a limit over all venues is in one market.
 enum Limited {
     /// It does not concern it.
@@ -406,6 +417,66 @@ impl PortfolioFile {
             .collect()
     }
 
+    /// Tokens at par that no market has, or whose price a market states and that is never one.
+    fn not_at_par(&self, daemons: &[Daemon]) -> Vec<Problem> {
+        let markets = self.venues.iter().zip(daemons).flat_map(|(venue, daemon)| {
+            let markets = daemon.markets.iter();
+            markets.map(move |market| {
+                let names = [&market.base, &market.quote].map(|one| venue.names.name_of(one));
+                (venue, market, names)
+            })
+        });
+        let markets: Vec<_> = markets.collect();
+        let refused = self.at_par.iter().filter_map(|token| {
+            let mut of = markets.iter();
+            if *token != self.currency && !of.any(|(.., names)| names.contains(&token.as_str())) {
+                return Some(format!(
+                    "portfolio.at_par names {token}, and no market of any venue has it; compare venue.tokens"
+                ));
+            }
+            // A market of two tokens at par has one within its prices.
+            let (venue, market, _) = markets.iter().find(|(_, market, [base, quote])| {
+                base == token && self.at_par.contains(*quote) && !may_be_one(prices(market))
+            })?;
+            Some(format!(
+                "portfolio.at_par names {token}, the base token of {} at venue {}: its price is that of the market, and never 1 {}",
+                market.name.value, venue.names.venue, self.currency
+            ))
+        });
+        let at = self.limits_at;
+        refused.map(|what| Problem { at, what }).collect()
+    }
+
+    /// Base tokens that no limit of a token bounds while others have one, each as a sentence: one that a venue calls
+    /// otherwise would not count.
+    pub fn unlimited(&self, daemons: &[Daemon]) -> Vec<String> {
+        let limited: Vec<_> = self
+            .tokens
+            .iter()
+            .map(|limit| limit.name.as_str())
+            .collect();
+        if limited.is_empty() {
+            return Vec::new();
+        }
+        let bases = self.venues.iter().zip(daemons).flat_map(|(venue, daemon)| {
+            let bases = daemon.markets.iter().map(|market| &market.base);
+            bases.map(|base| (venue.names.name_of(base), venue.names.venue.as_str()))
+        });
+        let mut at: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (token, venue) in bases.filter(|(token, _)| !limited.contains(token)) {
+            at.entry(token).or_default().insert(venue);
+        }
+        let sentence = |(token, venues): (&str, BTreeSet<&str>)| {
+            let venues: Vec<_> = venues.into_iter().collect();
+            format!(
+                "no limit in portfolio.tokens bounds {token} (at {}); if it is the same token as {}, name it in venue.tokens",
+                venues.join(", "),
+                limited.join(" or ")
+            )
+        };
+        at.into_iter().map(sentence).collect()
+    }
+
     /// Processes of one venue's strategies that could read keys or state of another.
     fn exposed(&self, daemons: &[Daemon]) -> Vec<Problem> {
         let mut problems = Vec::new();
@@ -477,6 +548,7 @@ impl PortfolioFile {
         problems.extend(self.unreadable(daemons));
         problems.extend(self.misnamed(daemons));
         problems.extend(self.unpriced(daemons));
+        problems.extend(self.not_at_par(daemons));
         for limit in &self.tokens {
             let refused = self.unlimitable(&limit.name, daemons);
             problems.extend(refused.map(|what| Problem { at: limit.at, what }));
@@ -610,9 +682,12 @@ fn amount(
         section.problem(written.at, format!("portfolio.{key}: {error}"));
         return None;
     }
-    if key == "exposure_max" && written.value.number.is_zero() {
-        let what = "portfolio.exposure_max is 0: nothing would ever be bought";
-        section.problem(written.at, what);
+    if written.value.number.is_zero() {
+        let effect = match key {
+            "exposure_max" => "nothing would ever be bought",
+            _ => "after the smallest loss every venue would only cancel",
+        };
+        section.problem(written.at, format!("portfolio.{key} is 0: {effect}"));
     }
     let units = written.value.number.checked_mul(Decimal::from(WHOLE));
     let units = units.and_then(|units| units.floor().to_u128());

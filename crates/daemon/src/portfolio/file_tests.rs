@@ -393,3 +393,84 @@ fn what_is_wrong_is_named() {
     let none = "config_version = 1\n[portfolio]\n";
     assert!(parsed(none).unwrap_err().contains("[[venue]]"));
 }
+
+/// The example after a change, with the files that it names.
+fn changed(from: &str, to: &str) -> Result<(PortfolioFile, Vec<Daemon>), String> {
+    let path = Path::new(EXAMPLE).to_owned();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let text = text.replacen(from, to, 1);
+    let file = PortfolioFile::parse(&Source { path, text }).map_err(|error| error.to_string())?;
+    let daemons = file.daemons().map_err(|error| error.to_string())?;
+    Ok((file, daemons))
+}
+
+#[test]
+fn a_token_at_par_is_one_that_is_traded_and_may_be_worth_one() {
+    let at_par = |tokens: &str| {
+        let list = format!("at_par = [{tokens}]");
+        changed("at_par = [\"USDC\"]", &list).map(drop)
+    };
+    assert_eq!(at_par("\"USDC\""), Ok(()));
+    assert_eq!(at_par("\"USDC\", \"USD\""), Ok(()), "the currency itself");
+    let unknown = at_par("\"USDC\", \"TYPO\"").unwrap_err();
+    assert!(
+        unknown.contains("portfolio.at_par names TYPO, and no market"),
+        "{unknown}"
+    );
+    let base = at_par("\"USDC\", \"ETH\"").unwrap_err();
+    assert!(
+        base.contains("portfolio.at_par names ETH, the base token of WETH-USDC at venue mainnet"),
+        "{base}"
+    );
+    // The venue's own name for it is none of the portfolio's.
+    let own = at_par("\"USDC\", \"WETH\"").unwrap_err();
+    assert!(
+        own.contains("portfolio.at_par names WETH, and no market"),
+        "{own}"
+    );
+    // Between two tokens at par prices are about one.
+    let one = |floor: i64, ceiling: i64| {
+        may_be_one([floor, ceiling].map(|cents| Some(Decimal::new(cents, 2))))
+    };
+    assert!(one(90, 110) && one(100, 110) && one(90, 100));
+    assert!(!one(101, 110) && !one(90, 99));
+    assert!(may_be_one([None, None]));
+}
+
+#[test]
+fn a_limit_of_zero_is_refused() {
+    for key in ["exposure_max", "loss_day_max"] {
+        let from = match key {
+            "exposure_max" => "exposure_max = \"20000 USD\"",
+            _ => "loss_day_max = \"500 USD\"",
+        };
+        let zero = changed(from, &format!("{key} = \"0 USD\"")).unwrap_err();
+        assert!(zero.contains(&format!("portfolio.{key} is 0: ")), "{zero}");
+    }
+    let least = changed("loss_day_max = \"500 USD\"", "loss_day_max = \"0.01 USD\"");
+    assert!(least.is_ok());
+}
+
+#[test]
+fn a_base_token_without_a_limit_beside_others_is_named() {
+    let unlimited = |from: &str, to: &str| {
+        let (file, daemons) = changed(from, to).unwrap();
+        file.unlimited(&daemons)
+    };
+    let [only] = &unlimited("", "")[..] else {
+        panic!("BTC has no limit in the example");
+    };
+    assert_eq!(
+        only,
+        "no limit in portfolio.tokens bounds BTC (at kraken); if it is the same token as ETH, name it in venue.tokens"
+    );
+    let both =
+        "[[portfolio.tokens]]\nname = \"BTC\"\ninventory_max = \"1 BTC\"\n\n[[portfolio.tokens]]\n";
+    assert_eq!(unlimited("[[portfolio.tokens]]\n", both), [""; 0]);
+    let none = "[[portfolio.tokens]]\n# Its name here. Required.\nname = \"ETH\"\n# Most that may be held at all venues together after every fill. Required.\ninventory_max = \"2 ETH\"\n";
+    assert_eq!(
+        unlimited(none, ""),
+        [""; 0],
+        "without any nothing is expected"
+    );
+}
