@@ -573,6 +573,10 @@ pub fn main() -> Exit {
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() => {
+            if asks_for_json(std::env::args_os().skip(1)) {
+                // If stdout is closed, the error cannot be shown.
+                let _ = commands::print_json(&usage_as_json(&error.render().to_string()));
+            }
             let _ = error.print();
             return Exit::Usage;
         }
@@ -600,6 +604,21 @@ pub fn main() -> Exit {
             exit::of(&error)
         }
     }
+}
+
+/// Whether arguments that could not be parsed have `--json`.
+fn asks_for_json(arguments: impl Iterator<Item = OsString>) -> bool {
+    let mut named = arguments.take_while(|argument| argument != "--");
+    named.any(|argument| argument == "--json")
+}
+
+/// A usage error as [`exit::as_json`] has any other: its message without the hints below it.
+fn usage_as_json(rendered: &str) -> serde_json::Value {
+    let lines = rendered.lines().take_while(|line| !line.is_empty());
+    let lines: Vec<_> = lines.map(str::trim).collect();
+    let text = lines.join(" ");
+    let message = text.strip_prefix("error: ").unwrap_or(&text);
+    serde_json::json!({"error": message, "exit": Exit::Usage.code()})
 }
 
 /// The table of commands.

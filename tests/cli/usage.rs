@@ -55,6 +55,30 @@ fn usage_is_2_and_help_has_examples() {
 }
 
 #[test]
+fn usage_errors_are_json_as_well_where_it_is_asked_for() {
+    for (bad, words) in [
+        (&["history", "pool", "--json"][..], "pool"),
+        (&["--json", "nonsense"], "nonsense"),
+        (
+            &["replay", "--json"],
+            "required arguments were not provided: ",
+        ),
+    ] {
+        let output = cambist(bad);
+        assert_eq!(exit(&output), 2, "{bad:?}");
+        let page = json(&output);
+        assert_eq!(page["exit"], 2, "{bad:?}: {page}");
+        let message = page["error"].as_str().unwrap();
+        assert!(message.contains(words), "{bad:?}: {page}");
+        assert!(!message.starts_with("error"), "{bad:?}: {page}");
+        assert!(stderr(&output).contains(words.trim_end()), "{bad:?}");
+    }
+    let output = cambist(&["nonsense", "--", "--json"]);
+    assert_eq!(exit(&output), 2);
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
 fn commands_of_a_store_name_where_paper_results_are() {
     let folder = Folder::new("usage-paper");
     let text = std::fs::read_to_string(example("paper.toml")).unwrap();
