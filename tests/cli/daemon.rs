@@ -183,3 +183,26 @@ fn the_service_unit_fits_the_program() {
         );
     }
 }
+
+/// The names in the document are those that the program reads.
+#[test]
+fn the_drop_in_of_the_document_loads_the_keys_of_kraken() {
+    use cambist_daemon::config::Daemon;
+    let folder = Folder::new("kraken-credentials");
+    let text = std::fs::read_to_string(example("kraken.toml")).unwrap();
+    let lines = text.lines().filter(|line| !line.contains("_dir = "));
+    let text = lines.collect::<Vec<_>>().join("\n");
+    let text = text.replace("# credentials = false", "credentials = true");
+    let daemon = Daemon::load(Path::new(&folder.write("kraken.toml", &text))).unwrap();
+    let keys = daemon.venue.kraken().unwrap().keys.clone().unwrap();
+    let path = format!("{}/docs/install.md", env!("CARGO_MANIFEST_DIR"));
+    let document = std::fs::read_to_string(path).unwrap();
+    for key in [keys.orders, keys.account] {
+        let names = key.name();
+        let names = names.strip_prefix("the credentials ").unwrap().to_owned();
+        for name in names.split(" and ") {
+            let line = format!("LoadCredentialEncrypted={name}:cambist.%i.{name}\n");
+            assert!(document.contains(&line), "{line}");
+        }
+    }
+}
