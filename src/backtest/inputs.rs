@@ -100,7 +100,7 @@ pub struct Inputs {
     /// Longest time without a row
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = micros)]
     pub max_gap: u64,
-    /// For ticks: trades and crossing levels further than this factor from the book are a defect, or none to take all
+    /// Prices further than this factor from the book, or from the snapshot before, are a defect, or none to take all
     #[arg(long, value_name = "N|none", default_value = "2", value_parser = factor)]
     pub price_factor: Factor,
     /// Columns of tables to ignore
@@ -114,7 +114,7 @@ pub struct Inputs {
     pub seed: u64,
 }
 
-/// The largest factor between a price of ticks and the book that is plausible; `None` for every one.
+/// The largest plausible factor between a price and the book, or the snapshot before; `None` for every one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Factor(pub Option<u32>);
 

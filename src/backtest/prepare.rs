@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use cambist_backtest::Setup;
 use cambist_core::event::Amounts;
 use cambist_core::{Amount, MarketSpec, TokenId};
+use cambist_market_data::segment::ReadOptions;
 use cambist_market_data::{Grid, OpenOptions, Recording, Step, open};
 
 use crate::backtest::arguments::DataFile;
-use crate::backtest::inputs::{Factor, Inputs};
+use crate::backtest::inputs::Inputs;
 use crate::backtest::{processes, scenario, tape};
 use crate::exit::{Exit, Failure};
 use cambist_config::money::Money;
@@ -88,12 +89,6 @@ pub fn check_options(args: &Inputs, data: &[Recording]) -> Result<(), Failure> {
             "--traded-share is for snapshots, between which trades are not known: these data are ticks, which have their trades, so that it has no effect",
         ));
     }
-    let has_ticks = data.iter().any(|data| matches!(data, Recording::Events(_)));
-    if args.price_factor != Factor::default() && !has_ticks {
-        return Err(usage(
-            "--price-factor is for ticks, whose prices are compared with the book: these data are snapshots, whose best prices are compared with the row before (--skip mixed-units), so that it has no effect",
-        ));
-    }
     Ok(())
 }
 
@@ -139,17 +134,21 @@ pub fn recordings(args: &Inputs, markets: &[MarketSpec]) -> anyhow::Result<Vec<R
             ..OpenOptions::default()
         };
         (options.units.tick, options.units.lot) = (args.tick, args.lot);
-        let (tolerance, max_gap) = (options.tolerance, options.max_gap_nanos);
+        let read = ReadOptions {
+            tolerance: options.tolerance,
+            max_gap_nanos: options.max_gap_nanos,
+            price_factor: options.price_factor,
+        };
         match kind(paths)? {
             Kind::Files => Ok(open(paths, &options)?),
-            Kind::Tape(path) => tape::open(path, &spec.name, tolerance, max_gap),
+            Kind::Tape(path) => tape::open(path, &spec.name, read),
             Kind::Scenario(name) => {
                 let play = scenario::Play {
                     name,
                     duration_ms: args.scenario_duration * 1_000,
                     seed: args.seed,
                 };
-                scenario::open(play, spec, tolerance, max_gap)
+                scenario::open(play, spec, read)
             }
         }
     })

@@ -6,8 +6,9 @@ use cambist_config::reader::Source;
 use cambist_config::scenario::{Run, Scenario};
 use cambist_core::{MarketId, MarketSpec, VenueTime};
 use cambist_exchange::config::scenario as files;
+use cambist_market_data::segment::ReadOptions;
 use cambist_market_data::supplied::{Supplied, Supply};
-use cambist_market_data::{Defect, Level, Recording, Snapshot, Timestamp, Tolerance};
+use cambist_market_data::{Defect, Level, Recording, Snapshot, Timestamp};
 use cambist_venue::DepthRow;
 use cambist_venue::agents::TradedMarket;
 use std::path::Path;
@@ -48,12 +49,7 @@ pub fn source(name: &str) -> anyhow::Result<Source> {
 }
 
 /// Plays a scenario for one market of a configuration.
-pub fn open(
-    play: Play<'_>,
-    spec: &MarketSpec,
-    tolerance: Tolerance,
-    max_gap_nanos: i64,
-) -> anyhow::Result<Recording> {
+pub fn open(play: Play<'_>, spec: &MarketSpec, options: ReadOptions) -> anyhow::Result<Recording> {
     let source = source(play.name)?;
     let own = MarketSpec {
         id: MarketId(0),
@@ -68,10 +64,7 @@ pub fn open(
     let market = ScenarioMarket::new(&own, scenario, &play)
         .map_err(|what| anyhow!("{}: {what}", source.path.display()))?;
     Ok(Recording::Snapshots(Box::new(Supplied::new(
-        market,
-        grid,
-        tolerance,
-        max_gap_nanos,
+        market, grid, options,
     ))))
 }
 

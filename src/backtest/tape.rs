@@ -15,10 +15,9 @@ use cambist_core::request::{Outcome, Reply};
 use cambist_core::strategy::BookLevel;
 use cambist_core::{MarketSpec, Price, Qty};
 use cambist_daemon::recording::Player;
+use cambist_market_data::segment::ReadOptions;
 use cambist_market_data::supplied::{Supplied, Supply};
-use cambist_market_data::{
-    Defect, Level, Recording, Snapshot, Timestamp, Tolerance, Update, compressed,
-};
+use cambist_market_data::{Defect, Level, Recording, Snapshot, Timestamp, Update, compressed};
 use cambist_tape::{Entry, Reader, Tail};
 
 use super::prepare::own_grid;
@@ -39,12 +38,7 @@ pub fn is_tape(path: &Path) -> bool {
 }
 
 /// Opens the depth of a market on a tape.
-pub fn open(
-    path: &Path,
-    market: &str,
-    tolerance: Tolerance,
-    max_gap_nanos: i64,
-) -> anyhow::Result<Recording> {
+pub fn open(path: &Path, market: &str, options: ReadOptions) -> anyhow::Result<Recording> {
     let found = list(path)?;
     for file in &found.files {
         if let Some(what) = compressed(file) {
@@ -59,7 +53,7 @@ pub fn open(
         .find_market()
         .with_context(|| path.display().to_string())?;
     let grid = own_grid(&spec).with_context(|| format!("{}: units of {market}", path.display()))?;
-    let source = Supplied::new(tape, grid, tolerance, max_gap_nanos);
+    let source = Supplied::new(tape, grid, options);
     Ok(Recording::Live(Box::new(source)))
 }
 

@@ -10,6 +10,7 @@ use cambist_host::clock::Clock;
 use cambist_host::times::{self, PeriodEnd};
 #[cfg(feature = "parquet")]
 use cambist_market_data::parquet::SnapshotWriter;
+use cambist_market_data::segment::ReadOptions;
 use cambist_market_data::{Grid, LiveRow, OpenOptions, Recording, Snapshot, Timestamp, Tolerance};
 use clap::Args;
 use serde_json::json;
@@ -98,14 +99,21 @@ fn open(args: &DepthArgs) -> anyhow::Result<Recording> {
         let message = format!("{}: {message}", path.display());
         Err(Failure::new(Exit::Usage, message).into())
     };
+    // A table has what was recorded; what reads it judges how far prices moved.
+    let read = ReadOptions {
+        tolerance: args.skip,
+        max_gap_nanos: i64::MAX,
+        price_factor: None,
+    };
     match (tape::is_tape(path), &args.market) {
-        (true, Some(market)) => tape::open(path, market, args.skip, i64::MAX),
+        (true, Some(market)) => tape::open(path, market, read),
         (true, None) => usage("a tape can have several markets: name one with --market"),
         (false, Some(_)) => usage("this is the depth of one market: leave --market out"),
         (false, None) => {
             let options = OpenOptions {
-                max_gap_nanos: i64::MAX,
-                tolerance: args.skip,
+                max_gap_nanos: read.max_gap_nanos,
+                tolerance: read.tolerance,
+                price_factor: read.price_factor,
                 ..OpenOptions::default()
             };
             let paths = std::slice::from_ref(path);

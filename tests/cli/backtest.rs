@@ -717,16 +717,60 @@ fn data_of_another_market_are_named() {
     assert!(json(&output)["report"]["data"][0]["outside"].is_null());
 }
 
+/// Snapshots of one wrong row: of a factor that is no power of ten, of a row behind one without a book, and of both
+/// sides of it.
 #[test]
-fn a_price_factor_of_snapshots_is_refused() {
+fn a_snapshot_with_prices_in_another_unit_is_refused() {
     let folder = Folder::new("backtest-factor");
-    let snapshots = folder.write("eth.csv", &jumping());
-    for factor in ["10", "none"] {
-        let output = run(&folder, &snapshots, &["--price-factor", factor]);
+    let lines: Vec<_> = jumping().lines().map(str::to_owned).collect();
+    let scaled = |line: &str, factor: f64| {
+        let mut cells: Vec<_> = line.split(',').map(str::to_owned).collect();
+        for cell in cells.iter_mut().skip(1).step_by(2) {
+            *cell = format!("{:.2}", cell.parse::<f64>().unwrap() * factor);
+        }
+        cells.join(",")
+    };
+    let with = |factor: f64| {
+        let mut lines = lines.clone();
+        lines[302] = scaled(&lines[302], factor);
+        folder.write("eth.csv", &(lines.join("\n") + "\n"))
+    };
+    for factor in [0.5, 2.0, 3.0, 5.0, 9.0, 20.0] {
+        let output = run(&folder, &with(factor), &["--overwrite"]);
         let message = stderr(&output);
-        assert_eq!(exit(&output), 2, "{message}");
-        assert!(message.contains("these data are snapshots"), "{message}");
+        assert_eq!(exit(&output), 1, "{factor}: {message}");
+        for words in [
+            "eth.csv: line 303: a book of ",
+            "is implausible after one of 2700 bid and 2700.2 ask",
+            "--skip implausible-price",
+            "--price-factor N",
+        ] {
+            assert!(message.contains(words), "{words}: {message}");
+        }
+        let skip = ["--skip", "implausible-price", "--overwrite", "--json"];
+        let output = run(&folder, &with(factor), &skip);
+        assert_eq!(exit(&output), 0, "{}", stderr(&output));
+        let data = &json(&output)["report"]["data"][0];
+        assert_eq!(data["kept"], 599, "{data}");
+        assert_eq!(data["skipped"][0]["kind"], "implausible-price");
     }
+    for factor in ["none", "4"] {
+        let more = ["--price-factor", factor, "--overwrite"];
+        let output = run(&folder, &with(3.0), &more);
+        assert_eq!(exit(&output), 0, "{factor}: {}", stderr(&output));
+    }
+    // A row without a book does not hide that the next one has ten times its prices.
+    let mut empty = lines.clone();
+    empty[302] = format!("{},,,,,,,,", empty[302].split(',').next().unwrap());
+    empty[303] = scaled(&empty[303], 10.0);
+    let path = folder.write("eth.csv", &(empty.join("\n") + "\n"));
+    let output = run(&folder, &path, &["--overwrite"]);
+    let message = stderr(&output);
+    assert_eq!(exit(&output), 1, "{message}");
+    assert!(
+        message.contains("line 304: the bid price is about 10 times that of the row before"),
+        "{message}"
+    );
 }
 
 /// Compressed files are named as such, whatever their name, with the command that decompresses them.

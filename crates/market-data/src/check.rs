@@ -13,7 +13,7 @@ use crate::time::Timestamp;
 /// Default of the longest time without a row: one minute.
 pub const DEFAULT_MAX_GAP_NANOS: i64 = 60_000_000_000;
 
-/// Default of the factor from which on a price of ticks is implausible: twice or half of the book.
+/// Default of the factor from which on a price is implausible: twice or half of the book, or of the snapshot before.
 pub const DEFAULT_PRICE_FACTOR: u32 = 2;
 
 /// 2000-01-01T00:00:00Z. No market recorded before that: the first time of a recording that is earlier has another unit
@@ -272,7 +272,7 @@ pub(crate) fn crossed(tick: Step, bid: Price, ask: Price) -> Defect {
 }
 
 /// A price as the file has it.
-fn price_text(tick: Step, price: Price) -> String {
+pub(crate) fn price_text(tick: Step, price: Price) -> String {
     let value = tick.value(price.0);
     value.map_or_else(|| format!("{} ticks", price.0), |value| value.to_string())
 }

@@ -42,8 +42,8 @@ pub enum DefectKind {
     /// No usable answer: a timeout, a limit of the rate, another status than success, or a book that is too old. Feeds
     /// have it, files do not.
     Unavailable,
-    /// A price of ticks that is a factor away from the book. If skipped, the row is left out; a book whose best price
-    /// moved so far stays.
+    /// A price that is a factor away from the book, or best prices of a snapshot that are from those before it. If
+    /// skipped, the row is left out; a book of ticks whose best price moved so far stays.
     ImplausiblePrice,
 }
 
@@ -210,6 +210,18 @@ pub enum Defect {
         /// The largest factor that is plausible.
         factor: u32,
     },
+    /// See [`DefectKind::ImplausiblePrice`].
+    #[error(
+        "a book of {book} is implausible after one of {before}: every price is about {factor} times as high or as low, or further away"
+    )]
+    PriceJump {
+        /// Its best prices, as the file has them.
+        book: String,
+        /// The last known ones before it.
+        before: String,
+        /// The factor from which on a jump is implausible.
+        factor: u32,
+    },
     /// See [`DefectKind::UnknownEvent`].
     #[error("an event of unknown kind {code} ({what})")]
     UnknownEvent {
@@ -254,7 +266,7 @@ impl Defect {
             Self::BadValue { .. } | Self::TooEarly { .. } => DefectKind::BadValue,
             Self::Unsorted { .. } => DefectKind::Unsorted,
             Self::MixedUnits { .. } => DefectKind::MixedUnits,
-            Self::ImplausiblePrice { .. } => DefectKind::ImplausiblePrice,
+            Self::ImplausiblePrice { .. } | Self::PriceJump { .. } => DefectKind::ImplausiblePrice,
             Self::UnknownEvent { .. } => DefectKind::UnknownEvent,
             Self::Truncated { .. } => DefectKind::Truncated,
             Self::Damaged { .. } => DefectKind::Damaged,

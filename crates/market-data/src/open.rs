@@ -61,12 +61,13 @@ pub struct OpenOptions {
     pub tolerance: Tolerance,
     /// Longest time between two rows, in nanoseconds.
     pub max_gap_nanos: i64,
-    /// For ticks: see [`TickOptions::price_factor`].
+    /// See [`TickOptions::price_factor`], [`CsvOptions::price_factor`] and [`ReadOptions::price_factor`].
     pub price_factor: Option<u32>,
 }
 
 impl Default for OpenOptions {
-    /// Files state all units; nothing is skipped; gaps up to a minute; prices of ticks up to twice or half of the book.
+    /// Files state all units; nothing is skipped; gaps up to a minute; prices up to twice or half of the book, or of the snapshot
+    /// before.
     fn default() -> Self {
         Self {
             units: Units::default(),
@@ -155,6 +156,7 @@ pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Recording> {
                 ignored_columns: options.ignored_columns.clone(),
                 tolerance,
                 max_gap_nanos,
+                price_factor: options.price_factor,
             };
             let reader = CsvReader::open(first, &options)?;
             let resume = move |reader: CsvReader, path: &Path| reader.continue_with(path, &options);
@@ -168,6 +170,7 @@ pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Recording> {
                 ignored_columns: options.ignored_columns.clone(),
                 tolerance,
                 max_gap_nanos,
+                price_factor: options.price_factor,
             };
             let reader = ParquetReader::open(first, &options)?;
             let resume =
@@ -186,6 +189,7 @@ pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Recording> {
             let options = ReadOptions {
                 tolerance,
                 max_gap_nanos,
+                price_factor: options.price_factor,
             };
             Ok(match segment::content(first)? {
                 Content::Events => {

@@ -1,8 +1,8 @@
 //! Checks between consecutive snapshots: times, versions, gaps, units, order of levels.
 
-use cambist_core::Side;
+use cambist_core::Price;
 
-use crate::check::{EARLIEST, EventCheckResult, crossed, gap, units_of_time};
+use crate::check::{EARLIEST, EventCheckResult, crossed, gap, price_text, units_of_time};
 use crate::defect::Defect;
 use crate::grid::Step;
 use crate::snapshot::Snapshot;
@@ -14,24 +14,28 @@ pub(crate) struct SnapshotCheck {
     any: bool,
     max_gap: i64,
     tick: Step,
+    prices: PriceCheck,
 }
 
 impl SnapshotCheck {
-    pub fn new(max_gap: i64, tick: Step) -> Self {
+    /// A longer time than `max_gap` without a row is a defect, and so is a jump of the prices by about `factor`.
+    pub fn new(max_gap: i64, tick: Step, factor: Option<u32>) -> Self {
         Self {
             last: Snapshot::default(),
             any: false,
             max_gap,
             tick,
+            prices: PriceCheck::new(tick, factor),
         }
     }
 
     pub fn check(&mut self, snapshot: &Snapshot) -> EventCheckResult {
-        if let Some(defect) = self.defect(snapshot) {
-            return EventCheckResult::Drop(defect);
-        }
         let since = self.last.local_time;
         let late = self.any && snapshot.local_time.nanos_since(since) > self.max_gap;
+        let defect = self.defect(snapshot);
+        if let Some(defect) = defect.or_else(|| self.prices.check(snapshot, late)) {
+            return EventCheckResult::Drop(defect);
+        }
         self.last.copy_from(snapshot);
         self.any = true;
         if late {
@@ -94,32 +98,116 @@ impl SnapshotCheck {
         if local == last.local_time && snapshot.bids == last.bids && snapshot.asks == last.asks {
             return Some(Defect::Duplicate { time: local });
         }
-        units_of_price(snapshot, last)
+        None
     }
 }
 
-/// A jump of a side's best price by a power of ten: of one side, or of both and with them of the mid.
-fn units_of_price(snapshot: &Snapshot, previous: &Snapshot) -> Option<Defect> {
-    [Side::Buy, Side::Sell].into_iter().find_map(|side| {
-        let best = |of: &Snapshot| of.side(side).first().map(|level| level.price.0);
-        #[expect(clippy::cast_precision_loss, reason = "a ratio for display")]
-        let ratio = best(snapshot)? as f64 / best(previous)? as f64;
-        let power = ratio.log10().round();
-        let near = power.abs() >= 1.0 && (ratio / 10_f64.powf(power) - 1.0).abs() < 0.05;
-        near.then(|| Defect::MixedUnits {
-            what: match side {
-                Side::Buy => "the bid price",
-                Side::Sell => "the ask price",
-            },
-            factor: 10_f64.powf(power).to_string(),
+/// The best prices of the last good snapshots. Rows without levels of a side leave its price as it was, so that they
+/// do not hide a jump.
+#[derive(Clone, Debug)]
+pub(crate) struct PriceCheck {
+    tick: Step,
+    /// The factor from which on a jump is implausible; `None` if only powers of ten are.
+    factor: Option<u32>,
+    /// By side, bids first; `None` as long as no row had one.
+    known: [Option<Price>; 2],
+}
+
+impl PriceCheck {
+    pub const fn new(tick: Step, factor: Option<u32>) -> Self {
+        Self {
+            tick,
+            factor,
+            known: [None, None],
+        }
+    }
+
+    /// The next snapshot is compared with nothing.
+    pub const fn forget(&mut self) {
+        self.known = [None, None];
+    }
+
+    /// Compares the best prices with the last known ones, and keeps them if they have no defect. Behind a gap a price
+    /// may be any, and only a power of ten is one.
+    #[inline]
+    pub fn check(&mut self, snapshot: &Snapshot, is_behind_gap: bool) -> Option<Defect> {
+        let best = [&snapshot.bids, &snapshot.asks].map(|side| Some(side.first()?.price));
+        // Most prices hardly move, and need no division.
+        let is_near = best.iter().zip(self.known).all(|pair| match pair {
+            (Some(price), Some(known)) => price.0.abs_diff(known.0) < known.0 / 4,
+            (Some(_), None) => false,
+            (None, _) => true,
+        });
+        if !is_near && let Some(defect) = self.defect(best, is_behind_gap) {
+            return Some(defect);
+        }
+        for (known, price) in self.known.iter_mut().zip(best) {
+            *known = price.or(*known);
+        }
+        None
+    }
+
+    #[cold]
+    fn defect(&self, best: [Option<Price>; 2], is_behind_gap: bool) -> Option<Defect> {
+        let [bid, ask] = self.known;
+        let known = [bid.or(ask), ask.or(bid)];
+        let mixed = |at: usize, what| units_of_price(best[at]?, known[at]?, what);
+        let mixed = mixed(0, "the bid price").or_else(|| mixed(1, "the ask price"));
+        if mixed.is_some() || is_behind_gap {
+            return mixed;
+        }
+        let factor = self.factor?;
+        // Every side that is there: one side alone may be thin.
+        let all_are = |far: fn(Price, Price, u32) -> bool| {
+            let mut pairs = best
+                .into_iter()
+                .zip(known)
+                .filter_map(|(price, known)| price.zip(known))
+                .peekable();
+            pairs.peek().is_some() && pairs.all(|(price, known)| far(price, known, factor))
+        };
+        let is_far =
+            all_are(is_times) || all_are(|price, known, factor| is_times(known, price, factor));
+        is_far.then(|| Defect::PriceJump {
+            book: self.book_text(best),
+            before: self.book_text(self.known),
+            factor,
         })
+    }
+
+    /// Best prices as the file has them.
+    fn book_text(&self, [bid, ask]: [Option<Price>; 2]) -> String {
+        let text = |price| price_text(self.tick, price);
+        match (bid, ask) {
+            (Some(bid), Some(ask)) => format!("{} bid and {} ask", text(bid), text(ask)),
+            (Some(bid), None) => format!("{} bid", text(bid)),
+            (None, Some(ask)) => format!("{} ask", text(ask)),
+            (None, None) => "nothing".to_owned(),
+        }
+    }
+}
+
+/// Whether a price is at least about a factor, within 5 %, times another one.
+fn is_times(price: Price, other: Price, factor: u32) -> bool {
+    u128::from(price.0) * 20 >= u128::from(other.0) * u128::from(factor) * 19
+}
+
+/// A jump of a side's best price by a power of ten.
+fn units_of_price(price: Price, previous: Price, what: &'static str) -> Option<Defect> {
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for display")]
+    let ratio = price.0 as f64 / previous.0 as f64;
+    let power = ratio.log10().round();
+    let near = power.abs() >= 1.0 && (ratio / 10_f64.powf(power) - 1.0).abs() < 0.05;
+    near.then(|| Defect::MixedUnits {
+        what,
+        factor: 10_f64.powf(power).to_string(),
     })
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
-    use cambist_core::{Price, Qty};
+    use cambist_core::Qty;
 
     use super::*;
     use crate::defect::DefectKind;
@@ -157,7 +245,7 @@ mod tests {
         let mut first = snapshot(0, 1_000);
         first.exchange_time.0 /= 1_000;
         first.local_time.0 /= 1_000;
-        let mut check = SnapshotCheck::new(60 * SECOND, Step::new(1, 2).unwrap());
+        let mut check = SnapshotCheck::new(60 * SECOND, Step::new(1, 2).unwrap(), Some(2));
         let EventCheckResult::Drop(defect) = check.check(&first) else {
             panic!("it is accepted");
         };
@@ -171,7 +259,7 @@ mod tests {
 
     #[test]
     fn snapshots_are_compared_with_the_last_good_one() {
-        let mut check = SnapshotCheck::new(60 * SECOND, Step::new(1, 2).unwrap());
+        let mut check = SnapshotCheck::new(60 * SECOND, Step::new(1, 2).unwrap(), Some(2));
         let mut see = |s: &Snapshot| kind(&check.check(s));
         assert_eq!(see(&snapshot(0, 1_000)), None);
         assert_eq!(
@@ -223,6 +311,82 @@ mod tests {
         assert_eq!(
             see(&snapshot(124, 700)),
             Some((DefectKind::Backward, false))
+        );
+    }
+
+    /// A snapshot of these best prices, without levels of the sides that have none.
+    fn book(second: i64, bid: Option<u64>, ask: Option<u64>) -> Snapshot {
+        let level = |price| Level {
+            price: Price(price),
+            qty: Qty(1),
+        };
+        Snapshot {
+            bids: bid.map(level).into_iter().collect(),
+            asks: ask.map(level).into_iter().collect(),
+            ..snapshot(second, 1_000)
+        }
+    }
+
+    #[test]
+    fn rows_without_a_side_hide_no_jump() {
+        let units = Some((DefectKind::MixedUnits, false));
+        let mut check = SnapshotCheck::new(600 * SECOND, Step::new(1, 2).unwrap(), None);
+        let mut see = |s: &Snapshot| kind(&check.check(s));
+        assert_eq!(see(&book(0, Some(1_000), Some(1_001))), None);
+        assert_eq!(see(&book(1, None, None)), None);
+        assert_eq!(see(&book(2, Some(10_000), Some(10_010))), units);
+        assert_eq!(see(&book(3, None, Some(1_002))), None);
+        assert_eq!(see(&book(4, Some(10_000), None)), units, "its own last bid");
+        assert_eq!(see(&book(5, Some(1_001), None)), None);
+        let mut one = SnapshotCheck::new(600 * SECOND, Step::new(1, 2).unwrap(), None);
+        let mut see = |s: &Snapshot| kind(&one.check(s));
+        assert_eq!(see(&book(0, Some(1_000), None)), None);
+        assert_eq!(see(&book(1, None, Some(10_010))), units, "the other side");
+        assert_eq!(see(&book(2, None, Some(1_001))), None);
+    }
+
+    #[test]
+    fn a_jump_of_every_side_by_the_factor_is_implausible() {
+        let step = Step::new(1, 2).unwrap();
+        let far = Some((DefectKind::ImplausiblePrice, false));
+        for (factor, bid, ask, expected) in [
+            (Some(2), Some(1_900), Some(1_902), far),
+            (Some(2), Some(1_899), Some(1_902), None),
+            (Some(2), Some(1_900), Some(1_901), None),
+            (Some(2), Some(526), Some(526), far),
+            (Some(2), Some(527), Some(528), None),
+            (Some(2), Some(2_000), None, far),
+            (Some(2), None, Some(500), far),
+            (Some(2), Some(400), Some(3_000), None),
+            (Some(2), Some(999), Some(3_000), None),
+            (Some(20), Some(19_000), Some(19_019), far),
+            (Some(20), Some(18_999), Some(19_019), None),
+            (None, Some(3_000), Some(3_003), None),
+            (Some(2), Some(u64::MAX - 1), Some(u64::MAX), far),
+        ] {
+            let mut check = SnapshotCheck::new(60 * SECOND, step, factor);
+            assert_eq!(kind(&check.check(&book(0, Some(1_000), Some(1_001)))), None);
+            let bid = bid.map(|bid| bid.min(ask.map_or(u64::MAX, |ask| ask - 1)));
+            let found = kind(&check.check(&book(1, bid, ask)));
+            assert_eq!(found, expected, "{factor:?} {bid:?} {ask:?}");
+            // What was left out is not compared with.
+            let next = kind(&check.check(&book(2, Some(1_001), Some(1_002))));
+            if expected.is_some() {
+                assert_eq!(next, None, "{factor:?} {bid:?} {ask:?}");
+            }
+        }
+        // Behind a gap the price may be another one.
+        let mut check = SnapshotCheck::new(60 * SECOND, step, Some(2));
+        assert_eq!(kind(&check.check(&book(0, Some(1_000), Some(1_001)))), None);
+        let behind = kind(&check.check(&book(61, Some(3_000), Some(3_001))));
+        assert_eq!(behind, Some((DefectKind::Gap, true)));
+        let EventCheckResult::Drop(defect) = check.check(&book(62, Some(9_000), Some(9_003)))
+        else {
+            panic!("it is accepted");
+        };
+        assert_eq!(
+            defect.to_string(),
+            "a book of 90 bid and 90.03 ask is implausible after one of 30 bid and 30.01 ask: every price is about 2 times as high or as low, or further away"
         );
     }
 }

@@ -6,7 +6,8 @@ use crate::check::EventCheckResult;
 use crate::defect::{Defect, Place, Result};
 use crate::event::{Event, Update, Visibility};
 use crate::grid::Grid;
-use crate::report::{Inspector, Report, Tolerance};
+use crate::report::{Inspector, Report};
+use crate::segment::ReadOptions;
 use crate::snapshot::Snapshot;
 use crate::snapshot_check::SnapshotCheck;
 use crate::source::{LiveRow, LiveSource, SnapshotSource};
@@ -46,16 +47,15 @@ pub struct Supplied<S> {
 }
 
 impl<S: Supply> Supplied<S> {
-    /// Snapshots in ticks and lots of a grid. `tolerance` selects which defects are skipped; a longer time than
-    /// `max_gap_nanos` without a row is one.
-    pub fn new(supply: S, grid: Grid, tolerance: Tolerance, max_gap_nanos: i64) -> Self {
+    /// Snapshots in ticks and lots of a grid, with the checks that the options select.
+    pub fn new(supply: S, grid: Grid, options: ReadOptions) -> Self {
         Self {
-            inspector: Inspector::new(supply.file(), tolerance),
+            inspector: Inspector::new(supply.file(), options.tolerance),
             supply,
             grid,
             row: Snapshot::default(),
             number: 0,
-            check: SnapshotCheck::new(max_gap_nanos, grid.tick),
+            check: SnapshotCheck::new(options.max_gap_nanos, grid.tick, options.price_factor),
             ended: false,
             trades: VecDeque::new(),
             trade: Event::NONE,
@@ -171,6 +171,7 @@ mod tests {
 
     use super::*;
     use crate::grid::Step;
+    use crate::report::Tolerance;
     use crate::snapshot::Level;
     use crate::time::Timestamp;
 
@@ -216,7 +217,15 @@ mod tests {
         };
         let tolerance = Tolerance::parse(skip).unwrap();
         let rows = Rows(rows.to_vec(), 0);
-        let mut source = Supplied::new(rows, grid, tolerance, 1_500_000_000);
+        let mut source = Supplied::new(
+            rows,
+            grid,
+            ReadOptions {
+                tolerance,
+                max_gap_nanos: 1_500_000_000,
+                ..ReadOptions::default()
+            },
+        );
         let mut kept = 0;
         loop {
             match source.next_snapshot() {
@@ -281,8 +290,7 @@ mod tests {
             lot: step,
         };
         let rows = Rows(vec![Some((10, 11)); 3], 0);
-        let tolerance = Tolerance::parse("").unwrap();
-        let mut source = Supplied::new(Traded(rows), grid, tolerance, i64::MAX);
+        let mut source = Supplied::new(Traded(rows), grid, ReadOptions::default());
         let mut seen = Vec::new();
         while let Some(row) = source.next_row().unwrap() {
             seen.push(match row {

@@ -330,10 +330,10 @@ fn segments_that_go_back_in_time_are_named() {
     );
     // If tolerated, what goes back is left out, and what is later than everything before is not.
     record(&path, 5..8, ONE).finish().unwrap();
-    let (snapshots, error, reader) = read(open(&path, "backward"));
-    let all = [expected(3..6), expected(5..8)].concat();
-    assert_eq!((snapshots, error), (all, None));
+    let (snapshots, error, reader) = read(open(&path, "backward,duplicate"));
+    assert_eq!((snapshots, error), (expected(3..8), None));
     assert_eq!(reader.report().skipped(DefectKind::Backward), 3);
+    assert_eq!(reader.report().skipped(DefectKind::Duplicate), 1);
     assert_eq!(reader.report().rows, 9);
 }
 
@@ -516,5 +516,89 @@ fn a_real_recording_of_ticks_is_the_same_afterwards() {
     assert_eq!(
         reader.report().skipped(DefectKind::Backward),
         232 - at_the_end as u64
+    );
+}
+
+/// The snapshot of a second with its prices times a factor.
+fn scaled(second: u64, factor: u64) -> Snapshot {
+    let mut scaled = snapshot(second);
+    for level in scaled.bids.iter_mut().chain(&mut scaled.asks) {
+        level.price.0 *= factor;
+    }
+    scaled
+}
+
+#[test]
+fn prices_of_a_recording_are_checked_like_those_of_tables() {
+    for (factor, kind, words) in [
+        (
+            10,
+            DefectKind::MixedUnits,
+            "the bid price is about 10 times",
+        ),
+        (
+            3,
+            DefectKind::ImplausiblePrice,
+            "is implausible after one of",
+        ),
+    ] {
+        let path = folder(&format!("recorded-times-{factor}"));
+        let mut writer = record(&path, 0..5, SMALL);
+        // A row without a book hides no jump.
+        let mut empty = snapshot(5);
+        (empty.bids, empty.asks) = (Vec::new(), Vec::new());
+        writer.write(&empty).unwrap();
+        for second in 6..9 {
+            writer.write(&scaled(second, factor)).unwrap();
+        }
+        for second in 9..12 {
+            writer.write(&snapshot(second)).unwrap();
+        }
+        writer.finish().unwrap();
+        let (rows, error, _) = read(open(&path, ""));
+        let error = error.unwrap();
+        assert_eq!(rows.len(), 6);
+        assert!(
+            error.contains(".mkt: row ") && error.contains(words),
+            "{error}"
+        );
+        let (rows, error, reader) = read(open(&path, kind.name()));
+        assert_eq!((rows.len(), error), (9, None));
+        let report = SnapshotSource::report(&reader);
+        assert_eq!((report.rows, report.kept), (12, 9));
+        assert_eq!(report.skipped(kind), 3);
+        let all = ReadOptions {
+            price_factor: None,
+            ..ReadOptions::default()
+        };
+        let (rows, error, _) = read(SnapshotSegments::open(&path, all).unwrap());
+        assert_eq!(error.is_none(), factor == 3, "{error:?}");
+        assert_eq!(rows.len(), if factor == 3 { 12 } else { 6 });
+        // Where reading begins, there is nothing to compare with.
+        let mut reader = open(&path, "");
+        reader.next_snapshot().unwrap();
+        reader.seek(Timestamp(BEGIN + 7 * SECOND)).unwrap();
+        let next = reader.next_snapshot().unwrap().unwrap();
+        assert_eq!(*next, scaled(7, factor));
+    }
+}
+
+#[test]
+fn a_repeated_row_of_a_recording_is_refused_or_left_out() {
+    let path = folder("recorded-twice");
+    record(&path, 0..1, ONE).finish().unwrap();
+    fs::copy(path.join("0000000001.mkt"), path.join("0000000002.mkt")).unwrap();
+    let (rows, error, _) = read(open(&path, ""));
+    let error = error.unwrap();
+    assert_eq!(rows, expected(0..1));
+    assert!(
+        error.contains("0000000002.mkt: row 0: repeats the row before it"),
+        "{error}"
+    );
+    let (rows, error, reader) = read(open(&path, "duplicate"));
+    assert_eq!((rows, error), (expected(0..1), None));
+    assert_eq!(
+        SnapshotSource::report(&reader).skipped(DefectKind::Duplicate),
+        1
     );
 }

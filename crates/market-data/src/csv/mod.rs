@@ -22,7 +22,7 @@ use std::path::Path;
 use ::csv::ByteRecord;
 use cambist_core::{Price, Qty, Side};
 
-use crate::check::{DEFAULT_MAX_GAP_NANOS, EventCheckResult};
+use crate::check::{DEFAULT_MAX_GAP_NANOS, DEFAULT_PRICE_FACTOR, EventCheckResult};
 use crate::columns::{Columns, Levels};
 use crate::decimal::Decimal;
 use crate::defect::{Defect, Place, Result};
@@ -50,10 +50,13 @@ pub struct CsvOptions {
     pub tolerance: Tolerance,
     /// Longest time between two snapshots, in nanoseconds.
     pub max_gap_nanos: i64,
+    /// Best prices that are about this factor, or further, away from those of the row before are a defect; `None` if
+    /// only powers of ten are.
+    pub price_factor: Option<u32>,
 }
 
 impl Default for CsvOptions {
-    /// The file states all units; nothing is skipped; gaps up to a minute.
+    /// The file states all units; nothing is skipped; gaps up to a minute; prices up to about twice or half of those before.
     fn default() -> Self {
         Self {
             units: Units::default(),
@@ -61,6 +64,7 @@ impl Default for CsvOptions {
             ignored_columns: Vec::new(),
             tolerance: Tolerance::NONE,
             max_gap_nanos: DEFAULT_MAX_GAP_NANOS,
+            price_factor: Some(DEFAULT_PRICE_FACTOR),
         }
     }
 }
@@ -109,7 +113,7 @@ impl CsvReader {
             Err(what) => return table.inspector.format(what),
         };
         Ok(Self {
-            check: SnapshotCheck::new(options.max_gap_nanos, cells.grid.tick),
+            check: SnapshotCheck::new(options.max_gap_nanos, cells.grid.tick, options.price_factor),
             table,
             cells,
             columns,

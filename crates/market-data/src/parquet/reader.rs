@@ -13,7 +13,7 @@ use cambist_core::{Price, Qty, Side};
 
 use super::cells::{self, bad, is_empty};
 use super::column::{Cell, Column};
-use crate::check::{DEFAULT_MAX_GAP_NANOS, EventCheckResult};
+use crate::check::{DEFAULT_MAX_GAP_NANOS, DEFAULT_PRICE_FACTOR, EventCheckResult};
 use crate::columns::{Columns, LEVELS_MAX, Levels};
 use crate::defect::{Defect, Place, Result};
 use crate::grid::{Grid, StepFinder};
@@ -41,10 +41,13 @@ pub struct ParquetOptions {
     pub tolerance: Tolerance,
     /// Longest time between two snapshots, in nanoseconds.
     pub max_gap_nanos: i64,
+    /// Best prices that are about this factor, or further, away from those of the row before are a defect; `None` if
+    /// only powers of ten are.
+    pub price_factor: Option<u32>,
 }
 
 impl Default for ParquetOptions {
-    /// The file states all units; nothing is skipped; gaps up to a minute.
+    /// The file states all units; nothing is skipped; gaps up to a minute; prices up to about twice or half of those before.
     fn default() -> Self {
         Self {
             units: Units::default(),
@@ -52,6 +55,7 @@ impl Default for ParquetOptions {
             ignored_columns: Vec::new(),
             tolerance: Tolerance::NONE,
             max_gap_nanos: DEFAULT_MAX_GAP_NANOS,
+            price_factor: Some(DEFAULT_PRICE_FACTOR),
         }
     }
 }
@@ -275,7 +279,7 @@ impl ParquetReader {
             time,
             exchange_time: exchange.or(units.time),
             columns,
-            check: SnapshotCheck::new(options.max_gap_nanos, grid.tick),
+            check: SnapshotCheck::new(options.max_gap_nanos, grid.tick, options.price_factor),
             snapshot: Snapshot::default(),
             over: false,
         })

@@ -9,37 +9,45 @@ use super::snapshots::SnapshotCodec;
 use super::wire::{Cursor, PADDING};
 use super::writer::{has_no_header, opening};
 use super::{Codec, Content, Header, folder};
-use crate::check::{DEFAULT_MAX_GAP_NANOS, gap};
+use crate::check::{DEFAULT_MAX_GAP_NANOS, DEFAULT_PRICE_FACTOR, crossed, gap};
 use crate::defect::{Defect, Place, Result};
 use crate::event::Event;
-use crate::grid::Grid;
+use crate::grid::{Grid, Step};
 use crate::report::{Inspector, Report, Tolerance};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Level, Snapshot};
+use crate::snapshot_check::PriceCheck;
 use crate::source::{EventSource, SnapshotSource};
 use crate::time::Timestamp;
 
-/// Options for reading a recording.
+/// Options for reading a recording, or supplied snapshots.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadOptions {
     /// Defects that are skipped instead of ending the reading.
     pub tolerance: Tolerance,
     /// Longest time between two records, in nanoseconds.
     pub max_gap_nanos: i64,
+    /// Best prices of snapshots that are about this factor, or further, away from those of the row before are a defect;
+    /// `None` if only powers of ten are.
+    pub price_factor: Option<u32>,
 }
 
 impl Default for ReadOptions {
-    /// Nothing is skipped; gaps up to a minute.
+    /// Nothing is skipped; gaps up to a minute; prices up to about twice or half of those before.
     fn default() -> Self {
         Self {
             tolerance: Tolerance::NONE,
             max_gap_nanos: DEFAULT_MAX_GAP_NANOS,
+            price_factor: Some(DEFAULT_PRICE_FACTOR),
         }
     }
 }
 
 /// Reads the snapshots of a recording.
 #[derive(Debug)]
-pub struct SnapshotSegments(Recording<SnapshotCodec>);
+pub struct SnapshotSegments {
+    recording: Recording<SnapshotCodec>,
+    check: RecordedCheck,
+}
 
 /// Reads the events of a recording.
 #[derive(Debug)]
@@ -75,18 +83,24 @@ pub fn content(path: &Path) -> Result<Content> {
 impl SnapshotSegments {
     /// Opens the recording in a folder, or a single segment.
     pub fn open(path: &Path, options: ReadOptions) -> Result<Self> {
-        Recording::open(path, options).map(Self)
+        let recording = Recording::open(path, options)?;
+        let tick = recording.header.grid.tick;
+        Ok(Self {
+            recording,
+            check: RecordedCheck::new(tick, options),
+        })
     }
 
     /// The market of the recording.
     pub const fn header(&self) -> &Header {
-        &self.0.header
+        &self.recording.header
     }
 
     /// Moves to a time: the next snapshot is the last one received at or before it, or the first one of the recording.
     /// Reads at most the records between two key frames.
     pub fn seek(&mut self, time: Timestamp) -> Result<()> {
-        self.0.seek(time)
+        self.check.forget();
+        self.recording.seek(time)
     }
 }
 
@@ -129,15 +143,23 @@ impl EventSegments {
 impl SnapshotSource for SnapshotSegments {
     #[inline]
     fn next_snapshot(&mut self) -> Result<Option<&Snapshot>> {
-        Ok(self.0.next()?.then(|| self.0.codec.record()))
+        while self.recording.next()? {
+            let record = self.recording.codec.record();
+            let Some(defect) = self.check.check(record) else {
+                self.recording.inspector.report.keep(record.local_time);
+                return Ok(Some(self.recording.codec.record()));
+            };
+            self.recording.leave_out(defect)?;
+        }
+        Ok(None)
     }
 
     fn grid(&self) -> Grid {
-        self.0.header.grid
+        self.recording.header.grid
     }
 
     fn report(&self) -> &Report {
-        &self.0.inspector.report
+        &self.recording.inspector.report
     }
 }
 
@@ -160,6 +182,72 @@ impl EventSource for EventSegments {
 
     fn report(&self) -> &Report {
         &self.recording.inspector.report
+    }
+}
+
+/// The checks of recorded snapshots. Their times and gaps are checked by [`Recording`], the order of their levels by the
+/// writer. Versions may go back, as they do when an exchange restarts. Only the best levels are read, because a year of
+/// polls is read at little more than their decoding.
+#[derive(Debug)]
+struct RecordedCheck {
+    prices: PriceCheck,
+    tick: Step,
+    max_gap: i64,
+    last: Option<Digest>,
+}
+
+/// What distinguishes two snapshots of one time. The writer refuses a second one, so that only copies have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Digest {
+    local_time: Timestamp,
+    exchange_time: Timestamp,
+    sequence: u64,
+    best: [Option<Level>; 2],
+    levels: [usize; 2],
+}
+
+impl RecordedCheck {
+    const fn new(tick: Step, options: ReadOptions) -> Self {
+        Self {
+            prices: PriceCheck::new(tick, options.price_factor),
+            tick,
+            max_gap: options.max_gap_nanos,
+            last: None,
+        }
+    }
+
+    /// The next snapshot is compared with nothing.
+    const fn forget(&mut self) {
+        self.prices.forget();
+        self.last = None;
+    }
+
+    #[inline]
+    fn check(&mut self, snapshot: &Snapshot) -> Option<Defect> {
+        let (local, exchange) = (snapshot.local_time, snapshot.exchange_time);
+        if let Some((bid, ask)) = snapshot.crossing() {
+            return Some(crossed(self.tick, bid, ask));
+        }
+        if local < exchange {
+            return Some(Defect::NegativeLatency { exchange, local });
+        }
+        let digest = Digest {
+            local_time: local,
+            exchange_time: exchange,
+            sequence: snapshot.sequence,
+            best: [&snapshot.bids, &snapshot.asks].map(|side| side.first().copied()),
+            levels: [snapshot.bids.len(), snapshot.asks.len()],
+        };
+        if self.last == Some(digest) {
+            return Some(Defect::Duplicate { time: local });
+        }
+        let since = self.last.map_or(local, |last| last.local_time);
+        let is_behind_gap = local.nanos_since(since) > self.max_gap;
+        let defect = self.prices.check(snapshot, is_behind_gap);
+        if defect.is_none() {
+            self.last = Some(digest);
+        }
+        defect
     }
 }
 
@@ -293,6 +381,17 @@ impl<C: Codec> Recording<C> {
         self.inspector.defect(Place::Row(row), defect)
     }
 
+    /// Leaves out the record that was counted last, if its defect is tolerated.
+    #[cold]
+    fn leave_out(&mut self, defect: Defect) -> Result<()> {
+        let place = Place::Row(self.number.saturating_sub(1));
+        let left_out = self.inspector.defect(place, defect);
+        if left_out.is_err() {
+            (self.over, self.left) = (true, 0);
+        }
+        left_out
+    }
+
     /// Decodes the next record; `false` at the end.
     #[inline]
     fn step(&mut self) -> Result<bool> {
@@ -335,7 +434,6 @@ impl<C: Codec> Recording<C> {
             self.inspector.defect(Place::Row(self.number - 1), defect)?;
         }
         self.inspector.report.rows += 1;
-        self.inspector.report.keep(time);
         Ok(true)
     }
 
