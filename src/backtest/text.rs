@@ -162,6 +162,9 @@ fn data(report: &Report) -> Vec<Vec<String>> {
         if let Some(skipped) = defects.skipped() {
             row("skipped", format!("{}: {skipped}", data.market));
         }
+        for (name, what) in data.details() {
+            row(name, format!("{}: {what}", data.market));
+        }
         if let Some(unusual) = data.unusual() {
             row("unusual data", format!("{}: {unusual}", data.market));
         }

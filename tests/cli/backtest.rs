@@ -464,7 +464,8 @@ fn npy(rows: &[(u64, i64, f64, f64)]) -> Vec<u8> {
     bytes.extend(header.as_bytes());
     for (ev, second, px, qty) in rows {
         let time = (1_723_161_256 + second) * 1_000_000_000;
-        bytes.extend((AT_BOTH | ev).to_le_bytes());
+        // A bit that is set here is left out.
+        bytes.extend((AT_BOTH ^ ev).to_le_bytes());
         bytes.extend(time.to_le_bytes());
         bytes.extend(time.to_le_bytes());
         bytes.extend(px.to_le_bytes());
@@ -542,6 +543,79 @@ fn ticks_in_another_unit_are_refused() {
     );
     assert_eq!(report["skipped"][0]["kind"], "implausible-price");
     assert_eq!(exit(&ran(&wrong, &["--price-factor", "1"])), 2);
+}
+
+/// Ticks of which trades act at the recorder's time only, and rows that act at no time, are stated in every view.
+#[test]
+fn ticks_at_one_time_only_are_stated() {
+    let folder = Folder::new("backtest-views");
+    let data = folder.0.join("eth.npy");
+    let path = data.display().to_string();
+    let mut rows = quiet_ticks();
+    for row in rows.iter_mut().filter(|row| row.0 & 0xff == 2) {
+        row.0 |= 1 << 31;
+    }
+    for row in rows.iter_mut().skip(900).step_by(300) {
+        row.0 |= AT_BOTH;
+    }
+    std::fs::write(&data, npy(&rows)).unwrap();
+    let units = ["--tick", "0.01", "--lot", "0.001", "--json"];
+    let output = run(&folder, &path, &units);
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    let report = &json(&output)["report"];
+    let views = &report["data"][0]["views"];
+    assert_eq!(
+        (&views["trades"], &views["trades_local_only"]),
+        (&600.into(), &600.into())
+    );
+    assert_eq!(views["exchange_only"], 0);
+    let words = "600 of 600 trades at the recorder's time only, 0 at the exchange's only";
+    assert!(report["advice"].to_string().contains(words), "{report}");
+    let ignored = "3 rows that act at neither time, or are the recorder's own";
+    for file in ["out/report.txt", "out/report.html"] {
+        let text = std::fs::read_to_string(folder.0.join(file)).unwrap();
+        let text = text.replace("&#39;", "'");
+        for words in [words, ignored, "one time only"] {
+            assert!(text.contains(words), "{file}: {words}");
+        }
+    }
+}
+
+/// The time between the exchange and the recorder is in every view, and one of an hour is named.
+#[test]
+fn the_recorded_delay_is_stated() {
+    let folder = Folder::new("backtest-delay");
+    for (ahead_ms, is_late) in [(250_i64, false), (3_600_000, true)] {
+        let text: String = jumping()
+            .lines()
+            .enumerate()
+            .map(|(at, line)| match (at, line.split_once(',')) {
+                (0, _) | (_, None) => format!("{line}\n"),
+                (1, _) => format!("exchange_{}\n", line.replacen(',', ",time_ms,", 1)),
+                (_, Some((time, rest))) => {
+                    let exchange = time.parse::<i64>().unwrap() - ahead_ms;
+                    format!("{exchange},{time},{rest}\n")
+                }
+            })
+            .collect();
+        let data = folder.write("eth.csv", &text);
+        let output = run(&folder, &data, &["--json", "--overwrite"]);
+        assert_eq!(exit(&output), 0, "{}", stderr(&output));
+        let report = &json(&output)["report"];
+        let delay = &report["data"][0]["delay"];
+        #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+        let expected = ahead_ms as f64;
+        assert_eq!(delay["max_ms"], expected, "{delay}");
+        let median = delay["median_ms"].as_f64().unwrap();
+        assert!((median / expected - 1.0).abs() < 0.04, "{delay}");
+        let words = "after their exchange times (above 10.0 s)";
+        let advice = report["advice"].to_string();
+        assert_eq!(advice.contains(words), is_late, "{advice}");
+        for file in ["out/report.txt", "out/report.html"] {
+            let text = std::fs::read_to_string(folder.0.join(file)).unwrap();
+            assert!(text.contains("recorded delay"), "{file}");
+        }
+    }
 }
 
 /// The cells of a row of a table of a page, by its first cell.

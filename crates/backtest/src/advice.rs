@@ -49,6 +49,7 @@ pub fn advice(report: &Report) -> Vec<String> {
             report.rate_limited
         ));
     }
+    advice.extend(defects().filter_map(|data| data.late));
     advice.extend(defects().filter_map(|data| data.unusual()));
     if report.duration_s < SHORT_S {
         advice.push(format!(

@@ -21,6 +21,9 @@ pub struct DataDefects {
     pub skipped: Vec<Skipped>,
     /// What is unusual and is not refused, if there is something.
     pub unusual: Option<String>,
+    /// That the recorded delay is too long to be one, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<String>,
     /// That no mid was within the market's price band, if none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<String>,
@@ -52,6 +55,7 @@ impl From<&DataReport> for DataDefects {
             left_out: out.map(|skipped| skipped.count).sum(),
             skipped,
             unusual: data.unusual(),
+            late: data.late(),
             outside: data.outside.as_ref().map(|outside| {
                 let ([low, high], [floor, ceiling]) = (&outside.mids, &outside.band);
                 format!(
@@ -66,7 +70,10 @@ impl From<&DataReport> for DataDefects {
 impl DataDefects {
     /// Whether there is nothing to report.
     pub const fn is_empty(&self) -> bool {
-        self.skipped.is_empty() && self.unusual.is_none() && self.outside.is_none()
+        self.skipped.is_empty()
+            && self.unusual.is_none()
+            && self.late.is_none()
+            && self.outside.is_none()
     }
 
     /// How many of the rows were used: `1800`, or `13 of 1800` if some were left out.
@@ -130,7 +137,13 @@ impl DataDefects {
         let skipped = self
             .skipped()
             .map(|what| format!("Skipped in the data of {}: {what}.", self.market));
-        let all = [self.outside.clone(), self.many(), skipped, self.unusual()];
+        let all = [
+            self.outside.clone(),
+            self.many(),
+            skipped,
+            self.late.clone(),
+            self.unusual(),
+        ];
         all.into_iter().flatten().collect()
     }
 }
@@ -158,6 +171,89 @@ mod tests {
             unknown_orders: 0,
             outside: None,
         })
+    }
+
+    /// The data of a market of which this was read.
+    fn read(count: impl FnOnce(&mut cambist_market_data::Report)) -> DataReport {
+        let mut report = cambist_market_data::Report {
+            rows: 1_000,
+            kept: 1_000,
+            ..cambist_market_data::Report::default()
+        };
+        count(&mut report);
+        DataReport {
+            market: "ETH-USDC".to_owned(),
+            kind: "events",
+            files: Vec::new(),
+            report,
+            crossings: 0,
+            unknown_orders: 0,
+            outside: None,
+        }
+    }
+
+    #[test]
+    fn views_that_differ_by_more_than_two_percent_are_unusual() {
+        for (trades, [exchange, local], [all_exchange, all_local], expected) in [
+            (100, [0, 2], [0, 2], None),
+            (
+                100,
+                [0, 3],
+                [0, 3],
+                Some("3 of 100 trades at the recorder's time only, 0 at"),
+            ),
+            (
+                100,
+                [3, 0],
+                [3, 0],
+                Some("0 of 100 trades at the recorder's time only, 3 at"),
+            ),
+            (100, [40, 42], [440, 442], None),
+            (0, [0, 0], [0, 20], None),
+            (
+                0,
+                [0, 0],
+                [0, 21],
+                Some("21 of 1000 other rows at the recorder's"),
+            ),
+        ] {
+            let data = read(|report| {
+                report.views = cambist_market_data::Views {
+                    trades,
+                    exchange_only: all_exchange,
+                    local_only: all_local,
+                    trades_exchange_only: exchange,
+                    trades_local_only: local,
+                };
+            });
+            let unusual = data.unusual();
+            match expected {
+                None => assert_eq!(unusual, None),
+                Some(words) => assert!(unusual.unwrap_or_default().contains(words), "{words}"),
+            }
+            let names: Vec<_> = data.details().into_iter().map(|(name, _)| name).collect();
+            assert_eq!(names, ["one time only"]);
+        }
+    }
+
+    #[test]
+    fn a_median_delay_above_ten_seconds_is_named() {
+        for (nanos, is_late) in [(9_000_000_000, false), (3_600_000_000_000, true)] {
+            let data = read(|report| {
+                for _ in 0..3 {
+                    report.delay.add(nanos);
+                }
+                report.delay.add(7_200_000_000_000);
+                report.ignored = 4;
+            });
+            let sentences = DataDefects::from(&data).sentences();
+            assert_eq!(sentences.len(), usize::from(is_late), "{sentences:?}");
+            let details = data.details();
+            assert_eq!(details[0].0, "ignored");
+            assert!(details[1].1.contains("at most 7200.0 s"), "{details:?}");
+        }
+        let none = read(|report| report.delay.add(0));
+        assert!(none.details().is_empty(), "one time is no delay");
     }
 
     #[test]

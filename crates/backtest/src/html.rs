@@ -444,6 +444,9 @@ impl Page<'_> {
                 let what = "files".to_owned();
                 rows.push(vec![data.market.clone(), what, data.names()]);
             }
+            for (name, what) in data.details() {
+                rows.push(vec![data.market.clone(), name.to_owned(), what]);
+            }
             if let Some(unusual) = data.unusual() {
                 rows.push(vec![data.market.clone(), "unusual".to_owned(), unusual]);
             }

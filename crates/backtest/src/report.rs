@@ -264,6 +264,22 @@ const fn float(count: u64) -> f64 {
     count as f64
 }
 
+/// A median delay above this is none of a network: ten seconds.
+const LATE_NANOS: u64 = 10_000_000_000;
+/// Parts in a hundred of the rows by which the two views may differ.
+const UNEQUAL_PERCENT: u64 = 2;
+
+/// A delay with its unit.
+#[expect(clippy::cast_precision_loss, reason = "for display")]
+fn delay_text(nanos: u64) -> String {
+    let millis = nanos as f64 / 1e6;
+    if millis < 10_000.0 {
+        format!("{millis:.1} ms")
+    } else {
+        format!("{:.1} s", millis / 1e3)
+    }
+}
+
 /// The data of one market.
 #[derive(Clone, Debug, Serialize)]
 pub struct DataReport {
@@ -324,6 +340,81 @@ impl DataReport {
         names.join(", ")
     }
 
+    /// What else was read, each with its name: rows without effect, rows at one time only, and the recorded delay.
+    pub fn details(&self) -> Vec<(&'static str, String)> {
+        let mut details = Vec::new();
+        let (ignored, views) = (self.report.ignored, &self.report.views);
+        if ignored > 0 {
+            let what = match self.kind {
+                "events" => "rows that act at neither time, or are the recorder's own",
+                _ => "blank lines",
+            };
+            details.push(("ignored", format!("{ignored} {what}")));
+        }
+        if views.exchange_only + views.local_only > 0 {
+            details.push((
+                "one time only",
+                format!(
+                    "{} rows at the exchange's time, {} at the recorder's; of {} trades, {} and {}",
+                    views.exchange_only,
+                    views.local_only,
+                    views.trades,
+                    views.trades_exchange_only,
+                    views.trades_local_only
+                ),
+            ));
+        }
+        if let Some((median, max)) = self.report.delay.median_and_max() {
+            details.push((
+                "recorded delay",
+                format!(
+                    "median {}, at most {} from the exchange's time to the recorder's",
+                    delay_text(median),
+                    delay_text(max)
+                ),
+            ));
+        }
+        details
+    }
+
+    /// That the recorded delay is too long to be one, if it is.
+    pub fn late(&self) -> Option<String> {
+        let (median, _) = self.report.delay.median_and_max()?;
+        (median > LATE_NANOS).then(|| {
+            format!(
+                "Half of the rows of {} were received about {} or more after their exchange times (above {}): one of the two times probably has another time zone or unit, or its clock was wrong.",
+                self.market,
+                delay_text(median),
+                delay_text(LATE_NANOS)
+            )
+        })
+    }
+
+    /// Trades, and other rows, of which one view has more than the other.
+    fn unequal_views(&self) -> Vec<String> {
+        let views = &self.report.views;
+        let trades = (views.trades_exchange_only, views.trades_local_only);
+        let others = (views.exchange_only - trades.0, views.local_only - trades.1);
+        let found = [
+            ("trades", trades, views.trades),
+            (
+                "other rows",
+                others,
+                self.report.kept.saturating_sub(views.trades),
+            ),
+        ];
+        let unequal = found.into_iter().filter(|(_, (exchange, local), all)| {
+            exchange.abs_diff(*local).saturating_mul(100) > all.saturating_mul(UNEQUAL_PERCENT)
+        });
+        unequal
+            .map(|(what, (exchange, local), all)| {
+                format!(
+                    "{local} of {all} {what} at the recorder's time only, {exchange} at the exchange's only (only what acts at the exchange's time moves its book and fills orders)"
+                )
+            })
+            .collect()
+    }
+
     /// What is unusual about ticks and is not refused, if there is something.
     pub fn unusual(&self) -> Option<String> {
         let repeated = self.report.repeated;
@@ -345,6 +436,7 @@ impl DataReport {
         .into_iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{count} {what}"))
+        .chain(self.unequal_views())
         .collect();
         (!found.is_empty()).then(|| found.join(", "))
     }

@@ -3,6 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::defect::{Defect, DefectKind, Error, Place, Result};
+use crate::delays::Delays;
+use crate::event::{Event, Update, Visibility};
+use crate::snapshot::Snapshot;
 use crate::time::Timestamp;
 
 /// The kinds of defects that are skipped; any other ends the reading. None by default.
@@ -53,7 +56,7 @@ pub struct Report {
     pub rows: u64,
     /// Rows returned.
     pub kept: u64,
-    /// Rows that belong to no view, or are events of the recorder's own.
+    /// Rows that belong to no view, events of the recorder's own, and blank lines.
     pub ignored: u64,
     /// Rows of ticks that are equal to the row before them. Two trades of one moment can be equal, so that they are
     /// counted and kept.
@@ -64,8 +67,48 @@ pub struct Report {
     pub first: Option<Timestamp>,
     /// Exchange time of the last row returned.
     pub last: Option<Timestamp>,
+    /// Rows of ticks by the views that they are in; zero for snapshots.
+    pub views: Views,
+    /// Delays of the rows returned, by their two times.
+    pub delay: Delays,
     /// Skipped defects, by kind.
     pub skipped: Vec<Skipped>,
+}
+
+/// Rows of ticks that are in one view only. Messages that overtook each other are in both, in two rows, so that as many
+/// are in one view as in the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Views {
+    /// Trades, and fills of single orders.
+    pub trades: u64,
+    /// Rows in the exchange's view only.
+    pub exchange_only: u64,
+    /// Rows in the recorder's view only.
+    pub local_only: u64,
+    /// Of the trades, those in the exchange's view only.
+    pub trades_exchange_only: u64,
+    /// Of the trades, those in the recorder's view only.
+    pub trades_local_only: u64,
+}
+
+impl Views {
+    #[inline]
+    fn add(&mut self, event: &Event) {
+        let is_trade = matches!(event.update, Update::Trade { .. } | Update::Fill { .. });
+        let trade = u64::from(is_trade);
+        self.trades += trade;
+        match event.visibility {
+            Visibility::Both => {}
+            Visibility::Exchange => {
+                self.exchange_only += 1;
+                self.trades_exchange_only += trade;
+            }
+            Visibility::Local => {
+                self.local_only += 1;
+                self.trades_local_only += trade;
+            }
+        }
+    }
 }
 
 impl Report {
@@ -88,6 +131,24 @@ impl Report {
                 self.skipped.insert(at, first);
             }
         }
+    }
+
+    /// Counts the views and the delay of an event that is returned.
+    #[inline]
+    pub fn event(&mut self, event: &Event) {
+        self.views.add(event);
+        if event.visibility.at_local() {
+            let delay = event.local_time.nanos_since(event.exchange_time);
+            self.delay.add(delay);
+        }
+    }
+
+    /// Counts a snapshot that is returned, and its delay.
+    #[inline]
+    pub fn snapshot(&mut self, snapshot: &Snapshot, time: Timestamp) {
+        let delay = snapshot.local_time.nanos_since(snapshot.exchange_time);
+        self.delay.add(delay);
+        self.keep(time);
     }
 
     /// Counts a returned row.

@@ -87,7 +87,8 @@ impl<S: Supply> Supplied<S> {
                     continue;
                 }
             }
-            self.inspector.report.keep(self.row.exchange_time);
+            let time = self.row.exchange_time;
+            self.inspector.report.snapshot(&self.row, time);
             return Ok(true);
         }
     }

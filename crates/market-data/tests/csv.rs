@@ -392,3 +392,15 @@ fn files_continue_each_other_and_steps_are_found() {
         "all quantities there are even"
     );
 }
+
+#[test]
+fn blank_lines_are_counted() {
+    let text = WIDE.replacen("\n1723161257", "\n\n\n1723161257", 1);
+    assert_ne!(text, WIDE);
+    let text: &'static str = text.leak();
+    let (snapshots, error, reader) = read(open(text, &options("")).unwrap());
+    assert_eq!((snapshots, error), (wide(), None));
+    assert_eq!((reader.report().rows, reader.report().ignored), (3, 2));
+    let (_, _, reader) = read(open(WIDE, &options("")).unwrap());
+    assert_eq!(reader.report().ignored, 0);
+}

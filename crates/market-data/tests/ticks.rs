@@ -310,6 +310,15 @@ fn bad_rows_are_named_or_skipped_and_counted() {
         (
             "bad-value",
             Row {
+                ev: BOTH | BUY | 2,
+                qty: 0.0,
+                ..later
+            },
+            "qty is \"0\", but must be a number above 0",
+        ),
+        (
+            "bad-value",
+            Row {
                 times: (-1, 5),
                 ..later
             },

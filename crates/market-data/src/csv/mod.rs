@@ -176,7 +176,8 @@ impl CsvReader {
                     continue;
                 }
             }
-            inspector.report.keep(self.snapshot.exchange_time);
+            let time = self.snapshot.exchange_time;
+            inspector.report.snapshot(&self.snapshot, time);
             return Ok(true);
         }
         Ok(false)

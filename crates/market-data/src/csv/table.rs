@@ -23,6 +23,8 @@ pub struct Table {
     ahead: Option<ByteRecord>,
     /// The record to return once more.
     pub again: Option<Row>,
+    /// Line of the current record.
+    line: u64,
 }
 
 /// Position of a record.
@@ -101,6 +103,7 @@ impl Table {
             record: ByteRecord::new(),
             ahead: None,
             again: None,
+            line: 0,
         };
         table.ahead = table.read(ByteRecord::new())?;
         let Some(header) = table.next()? else {
@@ -136,6 +139,9 @@ impl Table {
         };
         let before = std::mem::replace(&mut self.record, record);
         let line = self.record.position().map_or(0, Position::line);
+        // The library passes over them.
+        self.inspector.report.ignored += line.saturating_sub(self.line + 1);
+        self.line = line;
         self.ahead = self.read(before)?;
         Ok(Some(Row {
             place: Place::Line(self.comments + line),

@@ -169,6 +169,7 @@ impl TickReader {
                 }
                 book.apply(&self.event, number);
             }
+            inspector.report.event(&self.event);
             inspector.report.keep(self.event.exchange_time);
             return Ok(true);
         }

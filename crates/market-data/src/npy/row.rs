@@ -32,6 +32,8 @@ pub struct Row {
 pub enum Fault {
     Price,
     Quantity,
+    /// A trade of nothing.
+    NoQuantity,
     NoSide,
     Kind,
     Time,
@@ -91,6 +93,7 @@ impl Row {
                 let qty = self.quantity(grid)?;
                 match kind {
                     1 => Update::Level { side, price, qty },
+                    2 if qty.0 == 0 => return Err(Fault::NoQuantity),
                     2 => Update::Trade {
                         aggressor: side,
                         price,
@@ -211,6 +214,7 @@ impl Row {
         match fault {
             Fault::Price => number("px", self.px, grid.tick, "tick", 0.0),
             Fault::Quantity => number("qty", self.qty, grid.lot, "lot", -f64::MIN_POSITIVE),
+            Fault::NoQuantity => number("qty", self.qty, grid.lot, "lot", 0.0),
             Fault::NoSide => Defect::UnknownEvent {
                 code: self.ev,
                 what: "it must have one side, bit 29 or bit 28",

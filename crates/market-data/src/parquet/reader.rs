@@ -337,7 +337,8 @@ impl ParquetReader {
                     continue;
                 }
             }
-            self.inspector.report.keep(self.snapshot.exchange_time);
+            let time = self.snapshot.exchange_time;
+            self.inspector.report.snapshot(&self.snapshot, time);
             return Ok(true);
         }
         Ok(false)

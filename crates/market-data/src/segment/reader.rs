@@ -146,7 +146,8 @@ impl SnapshotSource for SnapshotSegments {
         while self.recording.next()? {
             let record = self.recording.codec.record();
             let Some(defect) = self.check.check(record) else {
-                self.recording.inspector.report.keep(record.local_time);
+                let report = &mut self.recording.inspector.report;
+                report.snapshot(record, record.local_time);
                 return Ok(Some(self.recording.codec.record()));
             };
             self.recording.leave_out(defect)?;
@@ -651,6 +652,9 @@ impl Recording<EventCodec> {
             return;
         };
         let report = &mut self.inspector.report;
+        for event in events {
+            report.event(event);
+        }
         report.rows += events.len() as u64;
         report.kept += events.len() as u64;
         report.first = report.first.or(Some(first.exchange_time));
