@@ -2,6 +2,7 @@
 //! interrupted goes on where its file ends. When it is complete, its lines are in the order of the runs.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use super::run::Row;
 use super::summary::Measure;
@@ -17,8 +19,11 @@ use crate::shard::Shard;
 
 /// The file's name in the folder of results.
 pub const NAME: &str = "runs.jsonl";
-/// The form that is written: returns and curves are of the excess over holding the initial balances.
-const FORMAT: u32 = 2;
+/// The form that is written: returns and curves are of the excess over holding the initial balances, and every row ends
+/// with a check of itself.
+const FORMAT: u32 = 3;
+/// The first form whose rows have a check.
+const CHECKED: u32 = 3;
 /// The first form, whose returns and curves are of equity. It is still read.
 const OF_EQUITY: u32 = 1;
 
@@ -185,7 +190,7 @@ impl Journal {
 
     /// Adds a row, durably.
     pub fn add(&mut self, row: &Row) -> anyhow::Result<()> {
-        let line = serde_json::to_string(row)?;
+        let line = checked(row)?;
         // In one piece, so that an interruption cuts the last line and no other.
         self.file
             .write_all(format!("{line}\n").as_bytes())
@@ -248,12 +253,16 @@ fn read(path: &Path, file: &mut File) -> anyhow::Result<Option<Found>> {
     while next(&mut line)? {
         number += 1;
         let at = || format!("{}: line {number}", path.display());
-        let row: Row = serde_json::from_str(&line).with_context(|| {
+        let damaged = |what: &str| {
             format!(
-                "{} is damaged: restore the file, or delete this line, whose run the same sweep then makes again",
+                "{} is damaged{what}: restore the file, or delete this line, whose run the same sweep then makes again",
                 at()
             )
-        })?;
+        };
+        let row: Row = serde_json::from_str(&line).with_context(|| damaged(""))?;
+        if header.format >= CHECKED && !is_as_written(line.trim_end_matches('\n')) {
+            anyhow::bail!(damaged(" (it does not agree with its check)"));
+        }
         let belongs = row.run < header.runs && header.shard.is_none_or(|shard| shard.has(row.run));
         if !belongs {
             anyhow::bail!("{}: run {} does not belong here", at(), row.run);
@@ -273,6 +282,38 @@ fn read(path: &Path, file: &mut File) -> anyhow::Result<Option<Found>> {
         lines,
         whole,
     }))
+}
+
+/// Begins the check at the end of a row.
+const CHECK: &str = ",\"check\":\"";
+
+/// A row as a line with a check of its text, so that figures that were changed later are not taken for results.
+fn checked(row: &Row) -> serde_json::Result<String> {
+    let mut line = serde_json::to_string(row)?;
+    // The check comes before the brace that ends the row.
+    line.pop();
+    let check = check(&line);
+    line.push_str(CHECK);
+    line.push_str(&check);
+    line.push_str("\"}");
+    Ok(line)
+}
+
+/// Whether the text of a row agrees with its check.
+fn is_as_written(line: &str) -> bool {
+    let parts = line
+        .strip_suffix("\"}")
+        .and_then(|line| line.rsplit_once(CHECK));
+    parts.is_some_and(|(row, found)| check(row) == found)
+}
+
+/// The first eight bytes of the SHA-256 of a text.
+fn check(text: &str) -> String {
+    let digest = Sha256::digest(text);
+    digest[..8].iter().fold(String::new(), |mut text, byte| {
+        _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// Reads the results in a folder.

@@ -109,22 +109,28 @@ fn lines_that_are_no_results_are_named() {
     let folder = private_folder();
     let path = folder.path().join(NAME);
     let line = |value: &dyn erased::Line| value.line();
+    let of = |row: &Row| checked(row).unwrap() + "\n";
     for (text, words) in [
         ("nonsense\n".to_owned(), "line 1"),
         (
-            line(&header(None)) + &line(&row(3)) + "nonsense\n",
+            line(&header(None)) + &of(&row(3)) + "nonsense\n",
             "line 3 is damaged: restore the file, or delete this line",
         ),
         (
-            line(&header(None)) + &line(&row(6)),
-            "run 6 does not belong",
+            line(&header(None)) + &of(&row(1)) + &of(&row(3)).replace("why", "who"),
+            "line 3 is damaged (it does not agree with its check): restore the file",
         ),
         (
-            line(&header(Some("2/2"))) + &line(&row(2)),
+            line(&header(None)) + &line(&row(3)),
+            "line 2 is damaged (it does not agree with its check)",
+        ),
+        (line(&header(None)) + &of(&row(6)), "run 6 does not belong"),
+        (
+            line(&header(Some("2/2"))) + &of(&row(2)),
             "run 2 does not belong",
         ),
         (
-            line(&header(None)) + &line(&row(1)) + &line(&row(1)),
+            line(&header(None)) + &of(&row(1)) + &of(&row(1)),
             "line 3: its run is in the file already",
         ),
         (

@@ -233,6 +233,18 @@ fn jobs_interruptions_and_shards_leave_the_same_bytes() {
         "{}",
         stderr(&output)
     );
+    // A figure that was changed by hand.
+    let key = "\"net_pnl\":\"";
+    let changed = whole.replacen(key, &format!("{key}9"), 1);
+    assert_ne!(changed, whole);
+    std::fs::write(&path, changed).unwrap();
+    let output = cambist(&["merge", &parts, "--out", &sweep.out("x")]);
+    let message = stderr(&output);
+    assert!(
+        message.contains("runs.jsonl: line 2 is damaged (it does not agree with its check)"),
+        "{message}"
+    );
+    assert_eq!(exit(&output), 1);
     std::fs::write(&path, whole.replacen("start_bps", "step_bps", 1)).unwrap();
     let output = cambist(&["merge", &parts, "--out", &sweep.out("x")]);
     assert!(
@@ -608,7 +620,7 @@ fn results_of_the_first_format_are_joined() {
         let lines = std::fs::read_to_string(&path).unwrap();
         let lines = lines.lines().map(|line| {
             let mut row: Value = serde_json::from_str(line).unwrap();
-            if row["format"] == 2 {
+            if row["format"] == 3 {
                 row["format"] = 1.into();
             }
             if let Some(figures) = row
