@@ -170,6 +170,7 @@ mod tests {
             crossings: 0,
             unknown_orders: 0,
             outside: None,
+            unused: Vec::new(),
         })
     }
 
@@ -189,6 +190,7 @@ mod tests {
             crossings: 0,
             unknown_orders: 0,
             outside: None,
+            unused: Vec::new(),
         }
     }
 

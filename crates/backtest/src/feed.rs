@@ -98,6 +98,13 @@ impl Feed {
         &self.row
     }
 
+    /// Passes over rows of a time, so that [`Self::time`] shows whether there are later ones. Data that arrive are not
+    /// waited for, and what is wrong with rows that are not used is no defect of the run.
+    pub fn pass_over(&mut self, time: Timestamp) {
+        let is_live = matches!(self.data, Recording::Live(_));
+        while !is_live && self.time == time && self.advance().is_ok() {}
+    }
+
     /// The recording.
     pub const fn data(&self) -> &Recording {
         &self.data

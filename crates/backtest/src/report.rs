@@ -14,7 +14,7 @@ use crate::advice::advice;
 use crate::assumptions::Assumptions;
 use crate::engine_log::EngineLog;
 use crate::exchange::SimulatedExchange;
-use crate::feed::Feed;
+use crate::feed::{Feed, NEVER};
 use crate::markouts::{MarkoutReport, Markouts};
 use crate::performance::Performance;
 
@@ -298,6 +298,8 @@ pub struct DataReport {
     pub unknown_orders: u64,
     /// The mids, if none was between the market's `price_floor` and `price_ceiling`.
     pub outside: Option<OutsideBand>,
+    /// Of several markets: what is outside of the time that the data of all of them cover.
+    pub unused: Vec<String>,
 }
 
 /// Mids of which none was within the market's price band: the data may be of another market.
@@ -364,6 +366,8 @@ impl DataReport {
                 ),
             ));
         }
+        let unused = self.unused.iter().cloned();
+        details.extend(unused.map(|what| ("not used", what)));
         if let Some((median, max)) = self.report.delay.median_and_max() {
             details.push((
                 "recorded delay",
@@ -500,6 +504,8 @@ pub struct LevelReport {
 pub struct Source<'a> {
     pub markets: &'a [MarketSpec],
     pub feeds: &'a [Feed],
+    /// Time of the first row of each feed.
+    pub firsts: &'a [Timestamp],
     pub exchange: &'a SimulatedExchange,
     pub performance: &'a Performance,
     pub log: &'a EngineLog,
@@ -674,6 +680,7 @@ fn data(source: &Source<'_>) -> Vec<DataReport> {
         report: feed.data().report().clone(),
         crossings: source.exchange.crossings(index),
         unknown_orders: source.exchange.unknown_orders(index),
+        unused: unused(source, index),
         outside: source
             .performance
             .marks
@@ -681,6 +688,33 @@ fn data(source: &Source<'_>) -> Vec<DataReport> {
             .and_then(|marks| OutsideBand::new(spec, (*marks)?.range, *source.bands.get(index)?)),
     })
     .collect()
+}
+
+/// What of the data of a market is outside of the time that the data of all markets cover.
+fn unused(source: &Source<'_>, index: usize) -> Vec<String> {
+    let mut found = Vec::new();
+    let first = source.firsts.get(index).copied();
+    if let Some((first, begin)) = first.zip(source.firsts.iter().max().copied())
+        && first < begin
+    {
+        let passed = begin.nanos_since(first).unsigned_abs() / 1_000;
+        found.push(format!(
+            "the first {:.1} s, until {begin}, when the data of all markets have begun",
+            seconds(passed)
+        ));
+    }
+    let ended = source.feeds.iter().position(|feed| feed.time() == NEVER);
+    let next = source.feeds[index].time();
+    if let Some(ended) = ended
+        && next != NEVER
+        && next > source.to
+    {
+        found.push(format!(
+            "everything after {}, when the data of {} end",
+            source.to, source.markets[ended].name
+        ));
+    }
+    found
 }
 
 fn detection(log: &EngineLog) -> Detection {

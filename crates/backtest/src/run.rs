@@ -76,6 +76,8 @@ enum Planned {
 pub struct Backtest {
     exchange: SimulatedExchange,
     feeds: Vec<Feed>,
+    /// Time of the first row of each.
+    firsts: Vec<Timestamp>,
     data_ended: bool,
     engine: Option<EngineLink>,
     /// The engine, if it ended before the data.
@@ -181,6 +183,7 @@ impl Backtest {
             }),
             engine: None,
             ended: None,
+            firsts: feeds.iter().map(Feed::time).collect(),
             feeds,
             data_ended: false,
             markets: setup.markets,
@@ -586,6 +589,11 @@ impl Backtest {
         if self.to < NEVER && !self.data_ended {
             self.now = self.to.max(self.now);
         }
+        if self.data_ended && self.feeds.len() > 1 {
+            for feed in &mut self.feeds {
+                feed.pass_over(self.now);
+            }
+        }
         for index in 0..self.markets.len() {
             self.mark(index);
         }
@@ -610,6 +618,7 @@ impl Backtest {
         let report = build(&Source {
             markets: &self.markets,
             feeds: &self.feeds,
+            firsts: &self.firsts,
             exchange: &self.exchange,
             performance: &self.performance,
             log: &engine.log,

@@ -564,6 +564,30 @@ fn data_of_two_markets_without_a_common_time_are_named() {
     );
 }
 
+/// Data of two markets of which one begins later and the other ends earlier: what is left out of each is stated.
+#[test]
+fn what_is_outside_of_the_common_time_is_stated() {
+    let mut two = setup(snapshots(swinging(300, 0)), fast());
+    let mut second = market();
+    (second.id, second.name) = (cambist_core::MarketId(1), "BBB-QQQ".to_owned());
+    let limits = two.engine.markets[0].clone();
+    two.engine.markets.push(limits);
+    two.markets.push(second);
+    let later = (75..400).map(|second| book(second * 1_000, 250_000));
+    two.data.push(snapshots(later.collect()));
+    let (report, _) = run(two);
+    assert_eq!(
+        report.data[0].unused,
+        ["the first 75.0 s, until 2024-08-08T00:01:15Z, when the data of all markets have begun"]
+    );
+    assert_eq!(
+        report.data[1].unused,
+        ["everything after 2024-08-08T00:04:59Z, when the data of AAA-QQQ end"]
+    );
+    let (report, _) = run(setup(snapshots(swinging(60, 0)), fast()));
+    assert!(report.data[0].unused.is_empty());
+}
+
 #[test]
 fn unsupported_setups_are_refused_at_once() {
     let refused = |setup| match Backtest::new(setup) {

@@ -260,7 +260,14 @@ fn excerpt(body: &[u8]) -> String {
     if short.len() < text.len() {
         short.push('…');
     }
-    short.escape_debug().to_string()
+    // Quotes stay as they are: what is shown is mostly JSON.
+    short.chars().fold(String::new(), |mut shown, char| {
+        match char {
+            '"' | '\'' | '\\' => shown.push(char),
+            other => shown.extend(other.escape_debug()),
+        }
+        shown
+    })
 }
 
 #[cfg(test)]

@@ -139,7 +139,7 @@ fn what_is_wrong_is_named_with_its_place() {
         (r#"{"b": {}, "a": []}"#, "no list at /b"),
         (
             r#"{"b": [["x","1"]], "a": []}"#,
-            r#"no number at /b/0/0, but \"x\""#,
+            r#"no number at /b/0/0, but "x""#,
         ),
         (
             r#"{"b": [["1"]], "a": []}"#,
