@@ -18,7 +18,7 @@ use crate::exit::{Exit, Failure};
 use crate::paper::feeds_of;
 use cambist_config::money;
 use cambist_daemon::config::{Daemon, Mode};
-use cambist_daemon::feeds::{self, LiveFeed};
+use cambist_daemon::feeds::{self, ClockSteps, LiveFeed};
 use cambist_daemon::live::status_service::{StatusService, take_folder};
 use cambist_daemon::telemetry::http::Shown;
 use cambist_daemon::telemetry::recording::RecordingStatus;
@@ -71,7 +71,14 @@ pub fn run(
             folder.display()
         );
         observers.push(Observer {
-            feed: LiveFeed::new(&spec.name, grid, arrivals, stop, (clock, age_max_ms)),
+            feed: LiveFeed::new(
+                &spec.name,
+                grid,
+                arrivals,
+                stop,
+                (pollers.time.clone(), age_max_ms),
+            )
+            .following_the_wall_clock(),
             writer: SnapshotWriter::begin(&folder, header, limits)?,
             flushed: Timestamp(0),
             seen: Seen::default(),
@@ -109,12 +116,23 @@ pub fn run(
             .collect::<Result<Vec<_>, WriteError>>()
     })?;
     drop(service);
+    let steps = pollers.time.clock_steps();
     drop(pollers);
     if json {
         let markets: Vec<_> = ended.iter().map(|one| one.page(config.mode)).collect();
-        print_json(&json!({ "mode": config.mode.name(), "markets": markets }))?;
+        print_json(&json!({
+            "mode": config.mode.name(),
+            "markets": markets,
+            "clock_steps": steps.first.map(|first| json!({
+                "count": steps.count,
+                "first": first.to_string(),
+                "largest_ms": steps.largest_us / 1_000,
+                "sum_ms": steps.sum_us / 1_000,
+            })),
+        }))?;
     } else {
-        let texts: Vec<_> = ended.iter().map(|one| one.text(config.mode)).collect();
+        let texts = ended.iter().map(|one| one.text(config.mode));
+        let texts: Vec<_> = texts.chain(clock_text(&steps)).collect();
         print_text(&texts.join("\n"))?;
     }
     if ended
@@ -125,6 +143,16 @@ pub fn run(
         return Err(Failure::new(Exit::CheckFailed, what).into());
     }
     Ok(Exit::Done)
+}
+
+/// That the wall clock was set, if it was.
+fn clock_text(steps: &ClockSteps) -> Option<String> {
+    let first = steps.first?;
+    Some(format!(
+        "The wall clock of this host was set {} times, first at {first}, at most by {} s: times of the recording follow it forwards, and go on where it is set back.\n",
+        steps.count,
+        steps.largest_us / 1_000_000
+    ))
 }
 
 /// Segments within the size limit, so that what is removed is a part of it.

@@ -15,7 +15,7 @@ use anyhow::Context;
 use cambist_backtest::{Assumptions, Backtest, Finished, LatencyRange, RateLimit, Setup, Sink};
 use cambist_core::event::Amounts;
 use cambist_core::{MarketSpec, Time};
-use cambist_market_data::{Recording, Timestamp};
+use cambist_market_data::Recording;
 
 use crate::backtest::prepare::{bound_without_venue, held_at_first, own_grid};
 use crate::backtest::processes;
@@ -137,7 +137,7 @@ impl SimulatedRun<'_> {
             let grid =
                 own_grid(spec).with_context(|| format!("market {}: its units", spec.name))?;
             let stop = Arc::clone(&pollers.stop);
-            let ages = (self.clock, config.engine.poll.depth_age_max_ms);
+            let ages = (pollers.time.clone(), config.engine.poll.depth_age_max_ms);
             let feed = LiveFeed::new(&spec.name, grid, arrivals, stop, ages);
             data.push(Recording::Live(Box::new(feed)));
         }
@@ -172,16 +172,26 @@ impl SimulatedRun<'_> {
             Err(error) => return Err(error.into()),
         };
         // The engine's clock is the one that ages in the status are counted by.
-        let unix_nanos = i64::try_from(self.clock.unix_micros()).unwrap_or(i64::MAX / 1_000);
-        let begun = Timestamp(unix_nanos.saturating_mul(1_000));
-        let ago_us = begun
+        let ago_us = pollers
+            .time
+            .now()
             .nanos_since(backtest.starts_at())
             .max(0)
             .unsigned_abs()
             / 1_000;
         let origin = Time(self.clock.now().0.saturating_sub(ago_us));
-        let finished = backtest.with_engine_origin(origin).run(&mut sink)?;
+        let mut finished = backtest.with_engine_origin(origin).run(&mut sink)?;
+        let steps = pollers.time.clock_steps();
         drop(pollers);
+        if let Some(first) = steps.first {
+            let of_report = cambist_backtest::ClockSteps {
+                count: steps.count,
+                first: first.to_string(),
+                largest_ms: steps.largest_us / 1_000,
+                sum_ms: steps.sum_us / 1_000,
+            };
+            finished.report.set_clock_steps(of_report);
+        }
         drop(service);
         Ok((sink.into_results(), finished))
     }

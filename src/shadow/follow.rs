@@ -16,7 +16,7 @@ use cambist_core::inspection::{Inspection, MarketInspection};
 use cambist_core::notification::Notification;
 use cambist_core::request::{Outcome, Reply};
 use cambist_core::strategy::BookLevel;
-use cambist_daemon::feeds::{Arrival, Arrivals, Book, BookArrival, wall};
+use cambist_daemon::feeds::{Arrival, Arrivals, Book, BookArrival, RunTime, wall};
 use cambist_daemon::recording::Player;
 use cambist_host::clock::Clock;
 use cambist_market_data::{self as data, Level, Timestamp, Visibility};
@@ -51,7 +51,7 @@ impl Followed {
     pub(super) fn begin(
         tape: &Path,
         markets: &[MarketSpec],
-        clock: Clock,
+        time: RunTime,
         stop: &Arc<AtomicBool>,
     ) -> anyhow::Result<Self> {
         let channels = markets.iter().map(|_| sync_channel(WAITING_MAX));
@@ -73,7 +73,8 @@ impl Followed {
             sequence: 0,
             beside: Arc::clone(&beside),
             changed: Arc::clone(&changed),
-            clock,
+            clock: time.clock(),
+            time,
         };
         let thread = std::thread::Builder::new().name("tape".to_owned());
         thread.spawn(move || {
@@ -127,6 +128,7 @@ struct Follower {
     beside: Arc<Mutex<Beside>>,
     changed: Arc<Condvar>,
     clock: Clock,
+    time: RunTime,
 }
 
 impl Follower {
@@ -288,7 +290,7 @@ impl Follower {
             if let (Some((index, fill)), Some(spec)) = (fill, spec)
                 && let Some(update) = trade_of(&spec, &fill)
             {
-                let at = wall(self.clock);
+                let at = self.time.now();
                 let event = data::Event {
                     exchange_time: at,
                     local_time: at,

@@ -57,7 +57,7 @@ pub fn run(
         (clock, config.request_timeout_ms),
         until,
     )?;
-    let mut followed = Followed::begin(&tape, &markets, clock, &pollers.stop)?;
+    let mut followed = Followed::begin(&tape, &markets, pollers.time.clone(), &pollers.stop)?;
     tracing::info!(
         "shadow of the daemon that records {}: no orders are sent; waiting for its next input",
         tape.display()

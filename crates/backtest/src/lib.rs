@@ -41,8 +41,8 @@ pub use error::{BacktestError, Outside};
 pub use finished::Finished;
 pub use markouts::MarkoutReport;
 pub use report::{
-    DataFile, DataReport, Detection, EquityReport, LevelReport, OutsideBand, Ratios, Report,
-    SideReport,
+    ClockSteps, DataFile, DataReport, Detection, EquityReport, LevelReport, OutsideBand, Ratios,
+    Report, SideReport,
 };
 pub use run::{Backtest, Setup};
 pub use sink::{FillRow, OpenOrderRow, Progress, SampleRow, Sink};

@@ -29,6 +29,8 @@ pub struct Report {
     pub duration_s: f64,
     /// When and why the engine ended, if it ended before the data.
     pub engine_ended: Option<String>,
+    /// How often this host's wall clock was set during a run on live data, if it was.
+    pub clock_steps: Option<ClockSteps>,
     /// The data that were read.
     pub data: Vec<DataReport>,
     /// The assumptions.
@@ -100,6 +102,47 @@ pub struct Report {
     pub mismatches: u64,
     /// Advice that follows from the numbers, in sentences.
     pub advice: Vec<String>,
+}
+
+/// Steps of the wall clock during a run on live data, whose times do not follow it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ClockSteps {
+    /// How many.
+    pub count: u64,
+    /// Time of the run at which the first one was noticed.
+    pub first: String,
+    /// The largest one in milliseconds; negative if the clock was set back.
+    pub largest_ms: i64,
+    /// All of them together, in milliseconds.
+    pub sum_ms: i64,
+}
+
+impl Report {
+    /// States steps of the wall clock, first in the advice as well: they explain why times of the run differ from those
+    /// of logs.
+    pub fn set_clock_steps(&mut self, steps: ClockSteps) {
+        let seconds = |ms: i64| {
+            format!(
+                "{}{}.{:03}",
+                sign(ms),
+                ms.unsigned_abs() / 1_000,
+                ms.unsigned_abs() % 1_000
+            )
+        };
+        let text = format!(
+            "The wall clock of this host was set during the run, {} times, first at {}, at most by {} s and in all by {} s: times of the run go on from its beginning by the monotonic clock, and differ from the wall clock by that.",
+            steps.count,
+            steps.first,
+            seconds(steps.largest_ms),
+            seconds(steps.sum_ms)
+        );
+        self.advice.insert(0, text);
+        self.clock_steps = Some(steps);
+    }
+}
+
+const fn sign(number: i64) -> &'static str {
+    if number < 0 { "-" } else { "+" }
 }
 
 /// Profit and loss of one market in quote tokens; amounts are missing if they cannot be counted.
@@ -561,6 +604,7 @@ pub fn build(source: &Source<'_>) -> Report {
         to: source.to.to_string(),
         duration_s: closing.duration_s,
         engine_ended: source.ended.map(|at| at.to_string()),
+        clock_steps: None,
         data: data(source),
         assumptions: *source.assumptions,
         assumed: assumed(source),

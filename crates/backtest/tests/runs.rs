@@ -5,7 +5,9 @@
 
 mod common;
 
-use cambist_backtest::{Assumptions, Backtest, BacktestError, LatencyRange, RateLimit, Report};
+use cambist_backtest::{
+    Assumptions, Backtest, BacktestError, ClockSteps, LatencyRange, RateLimit, Report,
+};
 use cambist_core::venue::FeeToken;
 use cambist_core::{Amount, Price, Qty, Side};
 use cambist_fill_model::{Liquidity, QueueModel};
@@ -248,6 +250,25 @@ fn the_time_with_both_sides_is_that_at_the_exchange() {
     for side in &report.sides {
         assert!(side.quoted_s < side.quoted_as_polled_s, "{side:?}");
     }
+}
+
+#[test]
+fn a_wall_clock_that_was_set_is_the_first_advice() {
+    let (mut report, _) = run(setup(snapshots(swinging(400, 100)), fast()));
+    assert_eq!(report.clock_steps, None);
+    let before = report.advice.clone();
+    let steps = ClockSteps {
+        count: 2,
+        first: "2026-09-13T00:00:00Z".to_owned(),
+        largest_ms: -3_600_500,
+        sum_ms: 20,
+    };
+    report.set_clock_steps(steps.clone());
+    assert_eq!(report.clock_steps, Some(steps));
+    assert_eq!(report.advice[1..], before);
+    let stated =
+        "2 times, first at 2026-09-13T00:00:00Z, at most by -3600.500 s and in all by +0.020 s";
+    assert!(report.advice[0].contains(stated), "{:?}", report.advice[0]);
 }
 
 #[test]

@@ -10,9 +10,9 @@ use cambist_market_data::{Event, Grid, LiveRow, LiveSource, Report, Snapshot, Ti
 
 use super::error::{FeedError, FeedErrorKind};
 use super::freshness::Freshness;
-use super::poll::{Arrival, Arrivals, BookArrival, wall};
+use super::poll::{Arrival, Arrivals, BookArrival};
+use super::run_time::{RunTime, wall};
 use crate::telemetry::feeds::FeedSeries;
-use cambist_host::clock::Clock;
 
 /// Step of the time while nothing arrives.
 const STEP: Duration = Duration::from_millis(100);
@@ -26,7 +26,9 @@ pub struct LiveFeed {
     arrivals: Receiver<Arrival>,
     series: Option<FeedSeries>,
     stop: Arc<AtomicBool>,
-    clock: Clock,
+    time: RunTime,
+    /// Whether rows have times of the wall clock, as far as these rise, instead of those of the run.
+    follows_wall: bool,
     grid: Grid,
     report: Report,
     snapshot: Snapshot,
@@ -44,20 +46,21 @@ pub struct LiveFeed {
 
 impl LiveFeed {
     /// Receives a market's arrivals until `stop`, and leaves out books that are older than `age_max_ms` by their own
-    /// times.
+    /// times. Rows have times of the run, whatever the wall clock does.
     pub fn new(
         name: &str,
         grid: Grid,
         arrivals: Arrivals,
         stop: Arc<AtomicBool>,
-        (clock, age_max_ms): (Clock, u64),
+        (time, age_max_ms): (RunTime, u64),
     ) -> Self {
         Self {
             name: name.to_owned(),
             arrivals: arrivals.received,
             series: arrivals.series,
             stop,
-            clock,
+            time,
+            follows_wall: false,
             grid,
             report: Report::default(),
             snapshot: Snapshot::default(),
@@ -68,6 +71,14 @@ impl LiveFeed {
             age_max_ms,
             stale: None,
         }
+    }
+
+    /// Rows have times of the wall clock: those of a recording, which may go on for longer than a clock that was wrong
+    /// at its beginning stays wrong. Times still rise when it is set back.
+    #[must_use]
+    pub const fn following_the_wall_clock(mut self) -> Self {
+        self.follows_wall = true;
+        self
     }
 
     /// Applies an arrival to the snapshot; false if it is left out.
@@ -84,7 +95,12 @@ impl LiveFeed {
                 // It is as old as its request at least, whatever the clocks show.
                 let asked_us = times.0.micros_since(sent);
                 let age_nanos = i64::try_from(behind_us.max(asked_us).saturating_mul(1_000));
-                let arrived = self.later(arrival.arrived);
+                let arrived = if self.follows_wall {
+                    arrival.arrived
+                } else {
+                    self.time.at(arrival.received)
+                };
+                let arrived = self.later(arrived);
                 let observed_at =
                     arrived.plus_nanos(age_nanos.unwrap_or(i64::MAX).saturating_neg());
                 self.snapshot.exchange_time = observed_at.max(self.snapshot.exchange_time);
@@ -135,7 +151,7 @@ impl LiveFeed {
     /// back: without that books would have one time until it has caught up, and none would be recorded.
     fn later(&mut self, time: Timestamp) -> Timestamp {
         let (last, at) = self.last;
-        let now = self.clock.now();
+        let now = self.time.clock().now();
         let time = if time > last {
             time
         } else {
@@ -181,7 +197,12 @@ impl LiveSource for LiveFeed {
                 // Nothing to report before the first book.
                 Err(RecvTimeoutError::Timeout) if !self.begun => {}
                 Err(RecvTimeoutError::Timeout) => {
-                    let now = self.later(wall(self.clock));
+                    let now = if self.follows_wall {
+                        wall(self.time.clock())
+                    } else {
+                        self.time.now()
+                    };
+                    let now = self.later(now);
                     return Ok(Some(LiveRow::Idle(now)));
                 }
                 Err(RecvTimeoutError::Disconnected) => return Ok(None),

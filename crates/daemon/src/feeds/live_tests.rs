@@ -2,7 +2,8 @@
 
 use std::sync::mpsc::sync_channel;
 
-use cambist_core::{Price, Qty};
+use cambist_core::{Price, Qty, Time};
+use cambist_host::clock::Clock;
 use cambist_market_data::{DefectKind, Level};
 
 use super::super::decode::Book;
@@ -51,7 +52,8 @@ fn feed(arrivals: Vec<Arrival>) -> (LiveFeed, FeedSeries) {
     };
     let grid = Grid::parse("0.01", "0.0001").unwrap();
     let stop = Arc::new(AtomicBool::new(false));
-    let feed = LiveFeed::new("ETH-USDC", grid, arrivals, stop, (Clock::new(), 5_000));
+    let time = RunTime::begin(Clock::new());
+    let feed = LiveFeed::new("ETH-USDC", grid, arrivals, stop, (time, 5_000));
     (feed, series)
 }
 
@@ -72,11 +74,12 @@ fn times(feed: &mut LiveFeed) -> (Vec<Timestamp>, Vec<Timestamp>) {
 #[test]
 fn a_clock_that_is_set_back_stops_no_times() {
     let back = NOW.plus_nanos(-HOUR_NANOS);
-    let (mut feed, series) = feed(vec![
+    let (feed, series) = feed(vec![
         arrival(NOW, Ok(book())),
         arrival(back, Ok(book())),
         arrival(back.plus_nanos(1_000_000), Ok(book())),
     ]);
+    let mut feed = feed.following_the_wall_clock();
     let (times, of_exchange) = times(&mut feed);
     assert!(of_exchange.is_sorted_by(|a, b| a < b), "{of_exchange:?}");
     assert_eq!(times.len(), 3);
@@ -123,4 +126,34 @@ fn answers_are_counted_by_what_they_are() {
     for kind in FeedErrorKind::ALL {
         assert!(feed.report().skipped(kind.defect()) > 0, "{}", kind.name());
     }
+}
+
+/// A book that arrived so many seconds after the beginning, by the monotonic clock.
+fn after(time: &RunTime, seconds: u64, wall: Timestamp, book: Book) -> Arrival {
+    let Arrival::Book(mut arrival) = arrival(wall, Ok(book)) else {
+        unreachable!()
+    };
+    arrival.received = time.clock().now().plus_ms(seconds * 1_000);
+    arrival.sent = arrival.received;
+    Arrival::Book(arrival)
+}
+
+#[test]
+fn a_clock_that_is_set_invents_no_time_of_a_run() {
+    let (begun, hour) = (RunTime::begin(Clock::new()), HOUR_NANOS);
+    // An hour ahead, and back.
+    let walls = [0, 0, hour, hour, 0, 0, -hour, -hour];
+    let arrivals = walls.iter().zip(0..).map(|(wall, second)| {
+        let wall = NOW.plus_nanos(wall + i64::try_from(second).unwrap() * 1_000_000_000);
+        after(&begun, second, wall, book())
+    });
+    let (mut feed, _) = feed(arrivals.collect());
+    let (times, _) = times(&mut feed);
+    assert_eq!(times.len(), walls.len());
+    for pair in times.windows(2) {
+        assert_eq!(pair[1].nanos_since(pair[0]) / 1_000_000_000, 1, "{times:?}");
+    }
+    let report = feed.report();
+    let lasted = report.last.unwrap().nanos_since(report.first.unwrap());
+    assert!((7_000_000_000..8_000_000_000).contains(&lasted), "{lasted}");
 }

@@ -8,9 +8,11 @@ mod freshness;
 mod live;
 mod poll;
 mod reference;
+mod run_time;
 
 pub use decode::Book;
 pub use error::{FeedError, FeedErrorKind};
 pub use live::LiveFeed;
-pub use poll::{Arrival, Arrivals, BookArrival, Poller, Pollers, start, wall};
+pub use poll::{Arrival, Arrivals, BookArrival, Poller, Pollers, start};
 pub use reference::ReferenceReader;
+pub use run_time::{ClockSteps, RunTime, wall};

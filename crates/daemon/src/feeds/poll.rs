@@ -16,6 +16,7 @@ use tokio::sync::Notify;
 use super::decode::{Book, Units, decode};
 use super::error::{FeedError, FeedErrorKind};
 use super::reference::ReferenceReader;
+use super::run_time::{RunTime, wall};
 use crate::config::feed::Feed;
 use crate::live::signals::Signals;
 use crate::telemetry::feeds::{FeedMetrics, FeedSeries};
@@ -27,6 +28,8 @@ const WAIT_MAX_MS: u64 = 60_000;
 const WAITING_MAX: usize = 64;
 /// A failing feed is logged at its first failure of a kind and at every 30th.
 const LOG_EVERY: u32 = 30;
+/// Time between two comparisons of the wall clock with the monotonic one.
+const COMPARE: Duration = Duration::from_secs(1);
 
 /// What arrived.
 #[derive(Clone, Debug)]
@@ -35,14 +38,14 @@ pub enum Arrival {
     Book(BookArrival),
     /// A trade that became known; its local time is set on arrival.
     Trade(Event),
-    /// A source of reference prices has a price, and when it arrived.
+    /// A source of reference prices has a price, and when it arrived, by the time of the run.
     Reference(ReferenceReading, Timestamp),
 }
 
 /// A book and its times.
 #[derive(Clone, Debug)]
 pub struct BookArrival {
-    /// When the answer had arrived.
+    /// When the answer had arrived, by the wall clock.
     pub arrived: Timestamp,
     /// When the request was sent, by the clock that never jumps.
     pub sent: Time,
@@ -64,6 +67,8 @@ pub struct Arrivals {
 pub struct Pollers {
     /// Arrivals by market.
     pub arrivals: Vec<Arrivals>,
+    /// The time of the run.
+    pub time: RunTime,
     /// Set when the run should end: by a signal, the end of standard input, or the time limit.
     pub stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -89,6 +94,7 @@ pub fn start(
     (clock, timeout_ms): (Clock, u64),
     (until_stdin_closes, limit): (bool, Option<Duration>),
 ) -> anyhow::Result<Pollers> {
+    let time = RunTime::begin(clock);
     let mut arrivals = Vec::new();
     let mut polls: Vec<Pin<Box<dyn Future<Output = ()> + Send>>> = Vec::new();
     for (index, (spec, feed)) in feeds.into_iter().enumerate() {
@@ -103,9 +109,11 @@ pub fn start(
                 let poller = Poller::new(name.clone(), &spec, feed.clone(), clock, timeout_ms)?;
                 let series = metrics.reference(&spec.name, &source.name);
                 let (sender, mut reader) = (sender.clone(), ReferenceReader::new(id, name, series));
+                let time = time.clone();
                 polls.push(Box::pin(poller.run(move |arrival| {
+                    let at = time.at(arrival.received);
                     let price = reader.read(&arrival);
-                    let price = price.map(|price| Arrival::Reference(price, arrival.arrived));
+                    let price = price.map(|price| Arrival::Reference(price, at));
                     price.is_none_or(|price| is_wanted(&sender, price))
                 })));
             }
@@ -114,50 +122,68 @@ pub fn start(
         let to_books = move |arrival| is_wanted(&sender, Arrival::Book(arrival));
         polls.push(Box::pin(poller.run(to_books)));
     }
+    let time_of_thread = time.clone();
+    polls.push(Box::pin(async move {
+        loop {
+            tokio::time::sleep(COMPARE).await;
+            time_of_thread.compare();
+        }
+    }));
     let (stop, ended) = (Arc::new(AtomicBool::new(false)), Arc::new(Notify::new()));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    let (stopping, over) = (Arc::clone(&stop), Arc::clone(&ended));
-    let thread = std::thread::Builder::new()
-        .name("feeds".to_owned())
-        .spawn(move || {
-            runtime.block_on(async move {
-                for poll in polls {
-                    tokio::spawn(poll);
-                }
-                let signals = Signals::listen(until_stdin_closes);
-                let subscribed = async {
-                    match signals {
-                        Ok(mut signals) => signals.end().await,
-                        Err(error) => {
-                            tracing::error!(%error, "cannot install signal handlers");
-                            std::future::pending::<()>().await;
-                        }
-                    }
-                };
-                let time_is_over = async {
-                    match limit {
-                        Some(limit) => tokio::time::sleep(limit).await,
-                        None => std::future::pending().await,
-                    }
-                };
-                tokio::select! {
-                    () = subscribed => {}
-                    () = time_is_over => {}
-                    () = over.notified() => {}
-                }
-                stopping.store(true, Ordering::Release);
-            });
-            // A blocked read of standard input cannot be cancelled.
-            runtime.shutdown_background();
-        })?;
+    let until = (until_stdin_closes, limit);
+    let thread = spawn(polls, until, Arc::clone(&stop), Arc::clone(&ended))?;
     Ok(Pollers {
         arrivals,
+        time,
         stop,
         thread: Some(thread),
         ended,
     })
+}
+
+/// The thread of the polls; sets `stop` at the end of the run.
+fn spawn(
+    polls: Vec<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    (until_stdin_closes, limit): (bool, Option<Duration>),
+    stop: Arc<AtomicBool>,
+    ended: Arc<Notify>,
+) -> anyhow::Result<JoinHandle<()>> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let thread = std::thread::Builder::new().name("feeds".to_owned());
+    let thread = thread.spawn(move || {
+        runtime.block_on(async move {
+            for poll in polls {
+                tokio::spawn(poll);
+            }
+            let signals = Signals::listen(until_stdin_closes);
+            let subscribed = async {
+                match signals {
+                    Ok(mut signals) => signals.end().await,
+                    Err(error) => {
+                        tracing::error!(%error, "cannot install signal handlers");
+                        std::future::pending::<()>().await;
+                    }
+                }
+            };
+            let time_is_over = async {
+                match limit {
+                    Some(limit) => tokio::time::sleep(limit).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = subscribed => {}
+                () = time_is_over => {}
+                () = ended.notified() => {}
+            }
+            stop.store(true, Ordering::Release);
+        });
+        // A blocked read of standard input cannot be cancelled.
+        runtime.shutdown_background();
+    })?;
+    Ok(thread)
 }
 
 /// Hands over what arrived; false once the reader has ended. If it is too slow it is left out: the next one is
@@ -270,10 +296,4 @@ impl Poller {
             Ok(_) | Err(_) => {}
         }
     }
-}
-
-/// Current time of the wall clock.
-pub fn wall(clock: Clock) -> Timestamp {
-    let nanos = i64::try_from(clock.unix_micros()).unwrap_or(i64::MAX / 1_000);
-    Timestamp(nanos.saturating_mul(1_000))
 }

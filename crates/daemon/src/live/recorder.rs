@@ -14,6 +14,7 @@ use cambist_tape::Header;
 use cambist_tape::segments::{Folder, Limits, SegmentError, Segments};
 
 use crate::config::daemon::TapeConfig;
+use crate::feeds::RunTime;
 use crate::live::task_thread::TaskThread;
 use crate::recording;
 use cambist_host::clock::Clock;
@@ -22,7 +23,7 @@ use cambist_host::clock::Clock;
 const SEGMENTS: u64 = 8;
 /// Smallest segment, bytes.
 const SEGMENT_MIN: u64 = 500_000;
-/// Largest segment, bytes: `replay --at` reads one at most, within a second.
+/// Largest segment, bytes: `replay --at` replays one at most, within a second.
 const SEGMENT_MAX: u64 = 4_000_000;
 /// Longest duration of one segment: removal by age happens in steps of it.
 const SEGMENT_MS: u64 = 3_600_000;
@@ -64,10 +65,12 @@ impl Recorder {
         };
         let name = || format!("tape folder {}", config.dir.display());
         make_folder(&config.dir).with_context(name)?;
-        let now_s = unix_s(clock);
+        // Segments age by the monotonic clock: a wall clock that is set removes none.
+        let time = RunTime::begin(clock);
+        let now_s = unix_s(&time);
         let tape = Segments::begin(Folder::new(&config.dir), header, limits(config), now_s);
         let tape = tape.with_context(name)?;
-        let run = move |inbox: &Receiver<Task>| write(tape, inbox, &due, clock);
+        let run = move |inbox: &Receiver<Task>| write(tape, inbox, &due, &time);
         recorder.thread = Some(TaskThread::start("recorder", run).with_context(name)?);
         Ok(recorder)
     }
@@ -135,9 +138,9 @@ fn limits(config: &TapeConfig) -> Limits {
 }
 
 /// The thread: writes tasks until the sender is dropped or the disk fails.
-fn write(mut tape: Segments<Folder>, inbox: &Receiver<Task>, due: &AtomicBool, clock: Clock) {
+fn write(mut tape: Segments<Folder>, inbox: &Receiver<Task>, due: &AtomicBool, time: &RunTime) {
     while let Ok(task) = inbox.recv() {
-        if let Err(error) = take(&mut tape, task, inbox, due, clock) {
+        if let Err(error) = take(&mut tape, task, inbox, due, time) {
             tracing::error!(%error, "writing the tape failed");
             return;
         }
@@ -151,7 +154,7 @@ fn take(
     task: Task,
     inbox: &Receiver<Task>,
     due: &AtomicBool,
-    clock: Clock,
+    time: &RunTime,
 ) -> Result<(), SegmentError> {
     let mut next = Some(task);
     while let Some(task) = next {
@@ -159,7 +162,7 @@ fn take(
             Task::Event(now, event) => tape.write_event(now, &event)?,
             // Requested twice if much was waiting: the first one has been executed.
             Task::Rotate(_) if !tape.is_due() => {}
-            Task::Rotate(snapshot) => tape.rotate(&snapshot, unix_s(clock))?,
+            Task::Rotate(snapshot) => tape.rotate(&snapshot, unix_s(time))?,
             Task::Actions(actions) => {
                 tape.write_actions(&actions)?;
                 due.store(tape.is_due(), Ordering::Release);
@@ -171,8 +174,8 @@ fn take(
 }
 
 /// Seconds since the Unix epoch.
-fn unix_s(clock: Clock) -> u64 {
-    clock.unix_micros() / 1_000_000
+fn unix_s(time: &RunTime) -> u64 {
+    time.now().0.unsigned_abs() / 1_000_000_000
 }
 
 fn make_folder(dir: &std::path::Path) -> std::io::Result<()> {

@@ -15,6 +15,7 @@ use cambist_tape::segments::{Folder, Limits, Segments};
 use super::{Recorder, Task, limits, take};
 use crate::config::Daemon;
 use crate::config::daemon::TapeConfig;
+use crate::feeds::RunTime;
 use crate::recording;
 use cambist_host::clock::Clock;
 
@@ -153,6 +154,13 @@ fn a_segment_that_was_requested_twice_begins_once() {
     }
     let first = inbox.recv().unwrap();
     let due = AtomicBool::new(false);
-    take(&mut tape, first, &inbox, &due, Clock::new()).unwrap();
+    take(
+        &mut tape,
+        first,
+        &inbox,
+        &due,
+        &RunTime::begin(Clock::new()),
+    )
+    .unwrap();
     assert_eq!(tape.number(), 2);
 }
