@@ -10,7 +10,7 @@ use cambist_core::inspection::Inspection;
 use cambist_core::{Time, VenueTime};
 use cambist_tape::{Difference, Entry, Header, first_difference};
 
-use super::find::{Opened, last_before, open};
+use super::find::{Opened, open, search};
 use super::recordings;
 use cambist_host::times;
 
@@ -22,6 +22,8 @@ const SILENCE_MAX_MS: u64 = 10_000;
 pub struct Moment {
     /// The recording.
     pub path: PathBuf,
+    /// Older recordings that contain the moment as well, newest first: a clock was set back between them.
+    pub also_in: Vec<PathBuf>,
     /// Its header.
     pub header: Header,
     /// Number of events between its beginning and the moment.
@@ -38,20 +40,30 @@ pub struct Moment {
 /// The engine of the recordings at `path` at a time of the exchange.
 pub fn at(path: &Path, at: VenueTime) -> anyhow::Result<Moment> {
     let files = recordings(path)?;
-    let (found, next) = last_before(&files, at)?;
-    let Some(opened) = found else {
-        let first = open(&files[0])?.opens_at.or(next);
-        let since = first.map_or_else(
-            || "it holds no event".to_owned(),
-            |first| format!("the recording begins at {}", iso_ms(first)),
-        );
-        anyhow::bail!(
-            "{}: nothing was recorded at {}: {since}",
-            path.display(),
-            iso_ms(at)
-        );
+    let found = search(&files, at)?;
+    let moment = match &found.path {
+        Some(file) => run(open(file)?, at, found.next),
+        None => {
+            let since = found.first.map_or_else(
+                || "it holds no event".to_owned(),
+                |first| format!("the recording begins at {}", iso_ms(first)),
+            );
+            Err(anyhow::anyhow!(
+                "{}: nothing was recorded at {}: {since}",
+                path.display(),
+                iso_ms(at)
+            ))
+        }
     };
-    run(opened, at, next)
+    let also_in = found.also;
+    moment
+        .map(|moment| Moment { also_in, ..moment })
+        .map_err(|error| match found.unread {
+            Some((count, why)) => anyhow::anyhow!(
+                "{error:#}; {count} recordings could not be read, the first because of: {why:#}"
+            ),
+            None => error,
+        })
 }
 
 fn run(mut opened: Opened, at: VenueTime, next: Option<VenueTime>) -> anyhow::Result<Moment> {
@@ -102,6 +114,7 @@ fn run(mut opened: Opened, at: VenueTime, next: Option<VenueTime>) -> anyhow::Re
     let inspection = opened.player.inspect(last_at.plus_ms(silent_ms))?;
     Ok(Moment {
         path: opened.path,
+        also_in: Vec::new(),
         header: opened.reader.header().clone(),
         events: run.events,
         last_event,

@@ -19,6 +19,7 @@ pub fn page(moment: &Moment) -> Value {
     json!({
         "at": iso_ms(inspection.venue_time),
         "recording": moment.path.display().to_string(),
+        "also_in": moment.also_in.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
         "program": header.program,
         "same_build": is_own(&header.program),
         "events": moment.events,

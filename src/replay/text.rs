@@ -22,6 +22,15 @@ const LEVELS: usize = 5;
 pub fn text(moment: &Moment) -> String {
     let (inspection, status) = (&moment.inspection, &moment.inspection.status);
     let file = moment.path.file_name().unwrap_or(moment.path.as_os_str());
+    let also = moment.also_in.iter();
+    let also: Vec<_> = also
+        .map(|path| {
+            path.file_name()
+                .unwrap_or(path.as_os_str())
+                .display()
+                .to_string()
+        })
+        .collect();
     let mut rows = vec![
         row("at", iso_ms(inspection.venue_time)),
         row(
@@ -36,6 +45,13 @@ pub fn text(moment: &Moment) -> String {
         row("program", moment.header.program.clone()),
         row("trading state", state(moment)),
     ];
+    if !also.is_empty() {
+        let also = also.join(", ");
+        let text = format!(
+            "{also}: the clock was set back between them; this is the newest one, and to see another, name its file"
+        );
+        rows.insert(2, row("also in", text));
+    }
     if status.ramp_bps < 10_000 {
         rows.push(row("ramp", percent(status.ramp_bps.into())));
     }

@@ -6,6 +6,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cambist_core::event::Event;
 use cambist_core::order::OrderReport;
 use cambist_core::{Side, VenueTime};
 use cambist_tape::{Entry, Reader, Writer};
@@ -222,5 +223,96 @@ fn a_difference_from_another_build_is_reported_and_no_failure() {
     assert_eq!(page["equal"], false);
     assert_eq!(page["recorded_by"], "cambist 0.0.1 (another)");
     assert_eq!(page["first_difference"]["on_tape"], "nothing", "{page}");
+    stage.close();
+}
+
+/// The same recording by a clock of the exchange that was an hour behind at its start.
+fn an_hour_earlier(from: &Path, to: &Path) -> VenueTime {
+    let mut reader = Reader::open(BufReader::new(File::open(from).unwrap())).unwrap();
+    let header = reader.header().clone();
+    let mut writer = Writer::new(File::create(to).unwrap(), &header, None).unwrap();
+    let mut opens_at = None;
+    while let Some(entry) = reader.next_entry().unwrap() {
+        match entry {
+            Entry::Event { now, mut event } => {
+                match &mut event {
+                    Event::Start(start) => {
+                        start.venue_time.0 -= 3_600_000;
+                        opens_at = Some(start.venue_time);
+                    }
+                    Event::Answer {
+                        venue_time: Some(time),
+                        ..
+                    } => time.0 -= 3_600_000,
+                    _ => {}
+                }
+                writer.write_event(now, &event).unwrap();
+            }
+            Entry::Actions { actions } => writer.write_actions(&actions).unwrap(),
+        }
+    }
+    writer.finish().unwrap();
+    opens_at.unwrap()
+}
+
+#[test]
+fn a_moment_is_found_in_recordings_whose_times_do_not_rise() {
+    let (stage, mut daemon) = trading("replay-set-back");
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
+    let first = stage.path("daemon-state/tape/0000000001.tape");
+    let folder = stage.path("set-back");
+    std::fs::create_dir(&folder).unwrap();
+    let file = |number: u32| folder.join(format!("{number:010}.tape"));
+    std::fs::copy(&first, file(1)).unwrap();
+    let early = an_hour_earlier(&first, &file(2));
+    let late = VenueTime(early.0 + 3_600_000);
+    let mut number = 0;
+    let mut replay = |time: VenueTime| {
+        number += 1;
+        let name = format!("replay-set-back-{number}");
+        let folder = folder.display().to_string();
+        let args = ["replay", "--json", &folder, "--at", &iso(time)];
+        let (code, out, log) = run(stage.folder.path(), &name, &args, SOON);
+        let page = serde_json::from_str::<Value>(&out);
+        (code, page.unwrap_or_else(|_| panic!("{out} {log}")))
+    };
+    let shown = |page: &Value| {
+        let path = page["recording"].as_str().unwrap().to_owned();
+        (PathBuf::from(path), page["also_in"].clone())
+    };
+    let none = serde_json::json!([]);
+    // The later file has the earlier times.
+    let (code, page) = replay(early);
+    assert_eq!(code, 0, "{page}");
+    assert_eq!(shown(&page), (file(2), none.clone()), "{page}");
+    let (code, page) = replay(late);
+    assert_eq!(code, 0, "{page}");
+    assert_eq!(shown(&page), (file(1), none), "{page}");
+    // Before both, and between them.
+    let (code, page) = replay(VenueTime(early.0 - 60_000));
+    assert_eq!(code, 1, "{page}");
+    let error = page["error"].as_str().unwrap();
+    let begins = format!("the recording begins at {}", iso(early));
+    assert!(error.contains(&begins), "{error}");
+    let (code, page) = replay(VenueTime(late.0 - 60_000));
+    assert_eq!(code, 1, "{page}");
+    let error = page["error"].as_str().unwrap();
+    let next = format!("the next one begins at {}", iso(late));
+    assert!(
+        error.contains("0000000002.tape") && error.contains(&next),
+        "{error}"
+    );
+
+    // Two recordings contain the moment: the newest one is shown, and the other one named.
+    std::fs::copy(&first, file(3)).unwrap();
+    let (code, page) = replay(late);
+    assert_eq!(code, 0, "{page}");
+    let also = serde_json::json!([file(1).display().to_string()]);
+    assert_eq!(shown(&page), (file(3), also), "{page}");
+    // One that cannot be read hides no other.
+    std::fs::write(file(4), "no tape").unwrap();
+    let (code, page) = replay(early);
+    assert_eq!(code, 0, "{page}");
+    assert_eq!(shown(&page).0, file(2), "{page}");
     stage.close();
 }
