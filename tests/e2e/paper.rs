@@ -612,3 +612,37 @@ fn the_status_of_paper_trading_shows_its_orders_with_their_queues_and_that_nothi
     assert!(folder.path().join("paper/latch").exists(), "{log}");
     server.assert_only_read();
 }
+
+/// A quiet book, of which some are in another unit.
+fn in_another_unit(_: &str, number: u64) -> String {
+    let factor = if (20..26).contains(&number) { 10 } else { 1 };
+    let level =
+        |price: u64| serde_json::json!([(price * factor).to_string(), "3.0", 1_700_000_000]);
+    let (bids, asks): (Vec<_>, Vec<_>) = (1..=5)
+        .map(|n| (level(2_500 - n), level(2_500 + n)))
+        .unzip();
+    serde_json::json!({"error": [], "result": {"XETHUSDC": {"asks": asks, "bids": bids}}})
+        .to_string()
+}
+
+#[test]
+fn books_in_another_unit_are_not_traded_on() {
+    let server = Public::start(in_another_unit);
+    let folder = Folder::new("paper-units");
+    let url = format!("http://{}/0/public/Depth?pair=ETHUSDC", server.address);
+    let config = config(folder.path(), &url, |_| {});
+    let args = ["run", "--json", "--config", &config, "--for", "6s"];
+    let (code, page, log) = cambist(&folder, "paper", &args);
+    assert_eq!(code, 0, "{page} {log}");
+    let report = &page["report"];
+    assert_eq!(report["fills"], 0, "{report}");
+    assert_eq!(number(&report["equity"]["drawdown_max"]), 0.0, "{report}");
+    let skipped = &report["data"][0]["skipped"][0];
+    assert_eq!(
+        (&skipped["kind"], &skipped["count"]),
+        (&"mixed-units".into(), &6.into()),
+        "{report}"
+    );
+    assert_eq!(report["clock_steps"], Value::Null, "{report}");
+    assert!(log.contains("at another price level"), "{log}");
+}

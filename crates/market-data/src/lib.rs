@@ -40,5 +40,6 @@ pub use grid::{Grid, Step};
 pub use open::{OpenOptions, Recording, open};
 pub use report::{Report, Skipped, Tolerance, Views};
 pub use snapshot::{Level, Snapshot};
+pub use snapshot_check::power_of_ten;
 pub use source::{EventSource, LiveRow, LiveSource, SnapshotSource};
 pub use time::{TimeUnit, Timestamp};

@@ -194,14 +194,20 @@ fn is_times(price: Price, other: Price, factor: u32) -> bool {
 
 /// A jump of a side's best price by a power of ten.
 fn units_of_price(price: Price, previous: Price, what: &'static str) -> Option<Defect> {
-    #[expect(clippy::cast_precision_loss, reason = "a ratio for display")]
-    let ratio = price.0 as f64 / previous.0 as f64;
+    power_of_ten(price, previous).map(|factor| Defect::MixedUnits {
+        what,
+        factor: factor.to_string(),
+    })
+}
+
+/// The power of ten, other than one, that a price is within 5 % of as a multiple of another: probably it is in another
+/// unit.
+pub fn power_of_ten(price: Price, other: Price) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "a ratio within 5 %")]
+    let ratio = price.0 as f64 / other.0 as f64;
     let power = ratio.log10().round();
     let near = power.abs() >= 1.0 && (ratio / 10_f64.powf(power) - 1.0).abs() < 0.05;
-    near.then(|| Defect::MixedUnits {
-        what,
-        factor: 10_f64.powf(power).to_string(),
-    })
+    near.then(|| 10_f64.powf(power))
 }
 
 #[cfg(test)]

@@ -27,11 +27,13 @@ pub enum FeedErrorKind {
     Ahead,
     /// Older by its own time than `poll.depth_age_max_ms`.
     Stale,
+    /// At another price level than the books before it, as if in another unit.
+    MixedUnits,
 }
 
 impl FeedErrorKind {
     /// Every kind.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::NoAnswer,
         Self::RateLimited,
         Self::HttpStatus,
@@ -42,6 +44,7 @@ impl FeedErrorKind {
         Self::Older,
         Self::Ahead,
         Self::Stale,
+        Self::MixedUnits,
     ];
 
     /// The label in metrics.
@@ -57,6 +60,7 @@ impl FeedErrorKind {
             Self::Older => "older",
             Self::Ahead => "ahead",
             Self::Stale => "stale",
+            Self::MixedUnits => "mixed_units",
         }
     }
 
@@ -66,6 +70,7 @@ impl FeedErrorKind {
             Self::NoAnswer | Self::RateLimited | Self::HttpStatus | Self::Stale => {
                 DefectKind::Unavailable
             }
+            Self::MixedUnits => DefectKind::MixedUnits,
             Self::Invalid | Self::OneSided => DefectKind::BadValue,
             Self::Crossed => DefectKind::Crossed,
             Self::Unsorted => DefectKind::Unsorted,

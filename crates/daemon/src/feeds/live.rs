@@ -11,6 +11,7 @@ use cambist_market_data::{Event, Grid, LiveRow, LiveSource, Report, Snapshot, Ti
 use super::error::{FeedError, FeedErrorKind};
 use super::freshness::Freshness;
 use super::poll::{Arrival, Arrivals, BookArrival};
+use super::price_level::PriceLevel;
 use super::run_time::{RunTime, wall};
 use crate::telemetry::feeds::FeedSeries;
 
@@ -38,6 +39,7 @@ pub struct LiveFeed {
     /// Whether a first book has arrived.
     begun: bool,
     freshness: Freshness,
+    price_level: PriceLevel,
     /// A book that is older by its own time is left out.
     age_max_ms: u64,
     /// Whether that was logged, and how many books in a row were new since.
@@ -68,6 +70,7 @@ impl LiveFeed {
             last: (Timestamp(0), Time(0)),
             begun: false,
             freshness: Freshness::default(),
+            price_level: PriceLevel::default(),
             age_max_ms,
             stale: None,
         }
@@ -88,6 +91,7 @@ impl LiveFeed {
         let judged = arrival.book.and_then(|book| {
             let behind_us = self.freshness.judge(&self.name, &book, times)?;
             self.check_age(behind_us)?;
+            self.price_level.judge(&self.name, &book)?;
             Ok((book, behind_us))
         });
         match judged {

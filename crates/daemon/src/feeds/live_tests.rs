@@ -157,3 +157,26 @@ fn a_clock_that_is_set_invents_no_time_of_a_run() {
     let lasted = report.last.unwrap().nanos_since(report.first.unwrap());
     assert!((7_000_000_000..8_000_000_000).contains(&lasted), "{lasted}");
 }
+
+#[test]
+fn books_in_another_unit_are_left_out_and_counted() {
+    let begun = RunTime::begin(Clock::new());
+    let times_ten = || {
+        let mut book = book();
+        book.bids[0].price.0 *= 10;
+        book.asks[0].price.0 *= 10;
+        book
+    };
+    let arrivals = (0..30).map(|second| {
+        let is_other = (10..19).contains(&second);
+        let book = if is_other { times_ten() } else { book() };
+        after(&begun, second, NOW, book)
+    });
+    let (mut feed, series) = feed(arrivals.collect());
+    assert_eq!(times(&mut feed).0.len(), 21);
+    assert_eq!(feed.report().skipped(DefectKind::MixedUnits), 9);
+    let mixed = series
+        .errors()
+        .find(|(kind, _)| *kind == FeedErrorKind::MixedUnits);
+    assert_eq!(mixed, Some((FeedErrorKind::MixedUnits, 9)));
+}

@@ -7,6 +7,7 @@ mod error;
 mod freshness;
 mod live;
 mod poll;
+mod price_level;
 mod reference;
 mod run_time;
 

@@ -5,6 +5,7 @@ use cambist_core::reference::{ReferenceId, ReferenceReading};
 use super::error::FeedErrorKind;
 use super::freshness::Freshness;
 use super::poll::BookArrival;
+use super::price_level::PriceLevel;
 use crate::telemetry::feeds::FeedSeries;
 
 /// Turns the books of one source into reference prices.
@@ -14,6 +15,7 @@ pub struct ReferenceReader {
     name: String,
     series: FeedSeries,
     freshness: Freshness,
+    price_level: PriceLevel,
 }
 
 impl ReferenceReader {
@@ -24,11 +26,12 @@ impl ReferenceReader {
             name,
             series,
             freshness: Freshness::default(),
+            price_level: PriceLevel::default(),
         }
     }
 
-    /// The price of a book; none if the answer is invalid, a side is empty, the book is older than one before, or
-    /// its time is in the future.
+    /// The price of a book; none if the answer is invalid, a side is empty, the book is older than one before, its time
+    /// is in the future, or its prices are in another unit.
     pub fn read(&mut self, arrival: &BookArrival) -> Option<ReferenceReading> {
         match self.judged(arrival) {
             Ok(read) => {
@@ -50,6 +53,8 @@ impl ReferenceReader {
         let age_us = arrival.received.micros_since(arrival.sent).max(behind_us);
         let best = book.bids.first().zip(book.asks.first());
         let (bid, ask) = best.ok_or(FeedErrorKind::OneSided)?;
+        let level = self.price_level.judge(&self.name, book);
+        level.map_err(|error| error.kind)?;
         let mid = bid.price.0.checked_add(ask.price.0);
         Ok(ReferenceReading {
             source: self.source,

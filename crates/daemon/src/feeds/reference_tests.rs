@@ -96,3 +96,22 @@ fn an_older_book_an_empty_side_and_an_invalid_answer_have_no_price() {
     invalid.book = Err("no JSON".to_owned().into());
     assert!(reader.read(&invalid).is_none());
 }
+
+#[test]
+fn a_book_in_another_unit_has_no_price_until_ten_in_a_row_have_it() {
+    let mut reader = reader();
+    assert!(reader.read(&arrival(0, 1, book(1, None))).is_some());
+    let mut times_ten = |sequence| {
+        let mut book = book(sequence, None);
+        book.bids[0].price.0 *= 10;
+        book.asks[0].price.0 *= 10;
+        price(reader.read(&arrival(sequence, sequence + 1, book)))
+    };
+    for sequence in 2..11 {
+        assert_eq!(times_ten(sequence), None, "{sequence}");
+    }
+    assert_eq!(times_ten(11), Some((2_030, 1)));
+    let mut errors = reader.series.errors();
+    let found = errors.find(|(kind, _)| *kind == FeedErrorKind::MixedUnits);
+    assert_eq!(found, Some((FeedErrorKind::MixedUnits, 9)));
+}
