@@ -432,7 +432,7 @@ fn a_feed_that_stops_moving_is_not_reported_as_recorded() {
     let books = market["books"].as_u64().unwrap();
     assert!((5..110).contains(&books), "{market}");
     let left_out = &market["left_out"][0];
-    assert_eq!(left_out["kind"], "unavailable", "{market}");
+    assert_eq!(left_out["kind"], "stale", "{market}");
     let first = left_out["first"].as_str().unwrap();
     assert!(first.contains("old by its own time"), "{first}");
     // Until the end of the run, which no later book shows.

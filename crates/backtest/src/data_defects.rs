@@ -13,7 +13,7 @@ const MANY_PERCENT: u64 = 5;
 pub struct DataDefects {
     /// The market.
     pub market: String,
-    /// Rows that were read.
+    /// Rows that were read; a poll of a feed without a book is none.
     pub rows: u64,
     /// Of them, rows that were left out.
     pub left_out: u64,
@@ -51,7 +51,10 @@ impl From<&DataReport> for DataDefects {
             .filter(|skipped| leaves_out(skipped.kind, is_events));
         Self {
             market: data.market.clone(),
-            rows: data.report.rows,
+            rows: data
+                .report
+                .rows
+                .saturating_sub(data.report.skipped(DefectKind::Unavailable)),
             left_out: out.map(|skipped| skipped.count).sum(),
             skipped,
             unusual: data.unusual(),
@@ -109,7 +112,8 @@ impl DataDefects {
     pub fn many(&self) -> Option<String> {
         let is_many = self.left_out.saturating_mul(100) > self.rows.saturating_mul(MANY_PERCENT);
         let others = self.skipped.iter();
-        let others = others.filter(|skipped| skipped.kind != DefectKind::Gap);
+        let no_rows = [DefectKind::Gap, DefectKind::Unavailable];
+        let others = others.filter(|skipped| !no_rows.contains(&skipped.kind));
         let first = others.max_by_key(|skipped| skipped.count);
         is_many.then(|| {
             format!(
@@ -256,6 +260,25 @@ mod tests {
         }
         let none = read(|report| report.delay.add(0));
         assert!(none.details().is_empty(), "one time is no delay");
+    }
+
+    #[test]
+    fn a_stale_book_is_a_row_that_is_left_out_and_a_poll_without_a_book_is_no_row() {
+        let live = defects(&[(DefectKind::Unavailable, 10), (DefectKind::Stale, 40)]);
+        assert_eq!(live.used(), "950 of 990");
+        assert_eq!(
+            live.sentences(),
+            [
+                "Skipped in the data of ETH-USDC: 10 unavailable, 40 stale; 40 of 990 rows (4.0 %) were left out."
+            ]
+        );
+        let away = defects(&[(DefectKind::Unavailable, 900)]);
+        assert_eq!((away.used(), away.many()), ("100".to_owned(), None));
+        let late = defects(&[(DefectKind::Stale, 51)]);
+        assert!(
+            late.many()
+                .is_some_and(|many| many.starts_with("51 of 1000 rows"))
+        );
     }
 
     #[test]

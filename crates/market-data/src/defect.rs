@@ -39,12 +39,14 @@ pub enum DefectKind {
     Truncated,
     /// Bytes that differ from those written. If skipped, the rest of the file is left out.
     Damaged,
-    /// No usable answer: a timeout, a limit of the rate, another status than success, or a book that is too old. Feeds
-    /// have it, files do not.
+    /// No usable answer: a timeout, a limit of the rate, or another status than success. Feeds have it, files do not: it
+    /// is no row.
     Unavailable,
     /// A price that is a factor away from the book, or best prices of a snapshot that are from those before it. If
     /// skipped, the row is left out; a book of ticks whose best price moved so far stays.
     ImplausiblePrice,
+    /// A book that arrived and is too old by its own time. Feeds leave it out; files do not have it.
+    Stale,
 }
 
 impl DefectKind {
@@ -82,6 +84,7 @@ impl DefectKind {
             Self::Damaged => "damaged",
             Self::Unavailable => "unavailable",
             Self::ImplausiblePrice => "implausible-price",
+            Self::Stale => "stale",
         }
     }
 

@@ -67,9 +67,8 @@ impl FeedErrorKind {
     /// The defect that a report counts it as.
     pub const fn defect(self) -> DefectKind {
         match self {
-            Self::NoAnswer | Self::RateLimited | Self::HttpStatus | Self::Stale => {
-                DefectKind::Unavailable
-            }
+            Self::NoAnswer | Self::RateLimited | Self::HttpStatus => DefectKind::Unavailable,
+            Self::Stale => DefectKind::Stale,
             Self::MixedUnits => DefectKind::MixedUnits,
             Self::Invalid | Self::OneSided => DefectKind::BadValue,
             Self::Crossed => DefectKind::Crossed,
