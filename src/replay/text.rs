@@ -17,20 +17,13 @@ use cambist_host::times::span_ms;
 
 /// Levels of the book per side; `--json` has all.
 const LEVELS: usize = 5;
+/// Other recordings that are named; `--json` has all.
+const OTHERS: usize = 5;
 
 /// The moment as text.
 pub fn text(moment: &Moment) -> String {
     let (inspection, status) = (&moment.inspection, &moment.inspection.status);
     let file = moment.path.file_name().unwrap_or(moment.path.as_os_str());
-    let also = moment.also_in.iter();
-    let also: Vec<_> = also
-        .map(|path| {
-            path.file_name()
-                .unwrap_or(path.as_os_str())
-                .display()
-                .to_string()
-        })
-        .collect();
     let mut rows = vec![
         row("at", iso_ms(inspection.venue_time)),
         row(
@@ -45,12 +38,8 @@ pub fn text(moment: &Moment) -> String {
         row("program", moment.header.program.clone()),
         row("trading state", state(moment)),
     ];
-    if !also.is_empty() {
-        let also = also.join(", ");
-        let text = format!(
-            "{also}: the clock was set back between them; this is the newest one, and to see another, name its file"
-        );
-        rows.insert(2, row("also in", text));
+    if let Some(others) = others(moment) {
+        rows.insert(2, row("also in", others));
     }
     if status.ramp_bps < 10_000 {
         rows.push(row("ramp", percent(status.ramp_bps.into())));
@@ -76,6 +65,23 @@ pub fn text(moment: &Moment) -> String {
         );
     }
     text
+}
+
+/// Older recordings that contain the moment, if there are any.
+fn others(moment: &Moment) -> Option<String> {
+    let names = moment.also_in.iter().take(OTHERS);
+    let names = names.map(|path| path.file_name().unwrap_or(path.as_os_str()));
+    let names: Vec<_> = names.map(|name| name.display().to_string()).collect();
+    let more = match moment.also_in.len().saturating_sub(OTHERS) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!names.is_empty()).then(|| {
+        format!(
+            "{}{more}: the clock was set back between them; this is the newest one, and to see another, name its file",
+            names.join(", ")
+        )
+    })
 }
 
 fn row(name: &str, value: String) -> Vec<String> {
