@@ -118,10 +118,23 @@ pub fn run(
     drop(service);
     let steps = pollers.time.clock_steps();
     drop(pollers);
+    print(config.mode, &ended, &steps, json)?;
+    if ended
+        .iter()
+        .all(|observer| observer.feed.report().kept == 0)
+    {
+        let what = "no depth arrived; see the log";
+        return Err(Failure::new(Exit::CheckFailed, what).into());
+    }
+    Ok(Exit::Done)
+}
+
+/// Prints what was recorded and observed.
+fn print(mode: Mode, ended: &[Observer], steps: &ClockSteps, json: bool) -> anyhow::Result<()> {
     if json {
-        let markets: Vec<_> = ended.iter().map(|one| one.page(config.mode)).collect();
+        let markets: Vec<_> = ended.iter().map(|one| one.page(mode)).collect();
         print_json(&json!({
-            "mode": config.mode.name(),
+            "mode": mode.name(),
             "markets": markets,
             "clock_steps": steps.first.map(|first| json!({
                 "count": steps.count,
@@ -131,18 +144,11 @@ pub fn run(
             })),
         }))?;
     } else {
-        let texts = ended.iter().map(|one| one.text(config.mode));
-        let texts: Vec<_> = texts.chain(clock_text(&steps)).collect();
+        let texts = ended.iter().map(|one| one.text(mode));
+        let texts: Vec<_> = texts.chain(clock_text(steps)).collect();
         print_text(&texts.join("\n"))?;
     }
-    if ended
-        .iter()
-        .all(|observer| observer.feed.report().kept == 0)
-    {
-        let what = "no depth arrived; see the log";
-        return Err(Failure::new(Exit::CheckFailed, what).into());
-    }
-    Ok(Exit::Done)
+    Ok(())
 }
 
 /// That the wall clock was set, if it was.

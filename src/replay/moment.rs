@@ -41,19 +41,18 @@ pub struct Moment {
 pub fn at(path: &Path, at: VenueTime) -> anyhow::Result<Moment> {
     let files = recordings(path)?;
     let found = search(&files, at)?;
-    let moment = match &found.path {
-        Some(file) => run(open(file)?, at, found.next),
-        None => {
-            let since = found.first.map_or_else(
-                || "it holds no event".to_owned(),
-                |first| format!("the recording begins at {}", iso_ms(first)),
-            );
-            Err(anyhow::anyhow!(
-                "{}: nothing was recorded at {}: {since}",
-                path.display(),
-                iso_ms(at)
-            ))
-        }
+    let moment = if let Some(file) = &found.path {
+        run(open(file)?, at, found.next)
+    } else {
+        let since = found.first.map_or_else(
+            || "it holds no event".to_owned(),
+            |first| format!("the recording begins at {}", iso_ms(first)),
+        );
+        Err(anyhow::anyhow!(
+            "{}: nothing was recorded at {}: {since}",
+            path.display(),
+            iso_ms(at)
+        ))
     };
     let also_in = found.also;
     moment
