@@ -279,3 +279,31 @@ fn losses_are_forgotten_only_if_that_is_asked_for() {
     assert_eq!(code, 2, "losses are of everything");
     stage.close();
 }
+
+/// An exchange that comes back without its data lists none of the daemon's orders. What these cannot have filled is a
+/// difference at once, and not only after their end.
+#[test]
+fn an_exchange_with_other_data_holds_everything_back_before_orders_end() {
+    let (mut stage, mut daemon) = trading("books-other-data", |file| {
+        file.put("orders.ttl_s", 120)
+            .put("orders.refresh_before_s", 20)
+            .put("shutdown.deadline_s", 140)
+            .put("risk.mismatch_max", "1000 USDC");
+    });
+    deposit(&stage, "5000000000000000000");
+    held(&stage, &mut daemon, "limit", "the venue has 5 ETH more");
+    done(&stage, "account adopt --token ETH --amount +5 --reason gift");
+    quotes(&stage, &mut daemon);
+    stage.restart_venue();
+    // Orders that were made before it went rest for 120 s more.
+    let books = until(SOON, "a lower bound of the difference", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        let (_, page, _) = stage.command("status");
+        (page["books"]["hold"] == "limit").then(|| page["books"].clone())
+    });
+    assert_eq!(books["at_least"], true, "{books}");
+    let log = daemon.stderr();
+    assert!(log.contains("at least"), "{}", daemon.last_words());
+    daemon.kill();
+    stage.close();
+}
