@@ -292,7 +292,10 @@ fn an_exchange_with_other_data_holds_everything_back_before_orders_end() {
     });
     deposit(&stage, "5000000000000000000");
     held(&stage, &mut daemon, "limit", "the venue has 5 ETH more");
-    done(&stage, "account adopt --token ETH --amount +5 --reason gift");
+    done(
+        &stage,
+        "account adopt --token ETH --amount +5 --reason gift",
+    );
     quotes(&stage, &mut daemon);
     stage.restart_venue();
     // Orders that were made before it went rest for 120 s more.

@@ -279,7 +279,13 @@ fn refuse_older(
     }
     store.skip_past(id.number)?;
     store.set_restrictions(&Restrictions::of(TradingState::Halted), &cause, false)?;
-    Err(halted(daemon, &cause).into())
+    // With such an order open, a run that is allowed again would find it and stop.
+    let what = format!(
+        "{}. Before that, end what rests at the venue without being in the store: cambist panic --config {}",
+        halted(daemon, &cause),
+        daemon.source.path.display()
+    );
+    Err(Failure::new(Exit::Latched, what).into())
 }
 
 /// The error of a start while trading is halted.

@@ -244,6 +244,7 @@ fn a_store_that_is_older_than_its_orders_is_refused_once() {
     let (exit, text) = failure(Running::start(daemon.clone()).end());
     assert_eq!(exit, Exit::Latched);
     assert!(text.contains("older than its orders"), "{text}");
+    assert!(text.contains("cambist panic --config "), "{text}");
     // Once the operator has decided, it starts, behind the numbers that the venue has seen.
     cambist_store::Store::open(&state)
         .unwrap()
