@@ -157,24 +157,17 @@ mod tests {
     use super::*;
 
     fn defects(kinds: &[(DefectKind, u64)]) -> DataDefects {
-        let mut report = cambist_market_data::Report {
-            rows: 1_000,
-            ..cambist_market_data::Report::default()
-        };
-        for (kind, count) in kinds {
-            for _ in 0..*count {
-                report.skip(*kind, || "a.csv: line 4: it is early".to_owned());
+        let data = read(|report| {
+            report.kept = 0;
+            for (kind, count) in kinds {
+                for _ in 0..*count {
+                    report.skip(*kind, || "a.csv: line 4: it is early".to_owned());
+                }
             }
-        }
+        });
         DataDefects::from(&DataReport {
-            market: "ETH-USDC".to_owned(),
             kind: "snapshots",
-            files: Vec::new(),
-            report,
-            crossings: 0,
-            unknown_orders: 0,
-            outside: None,
-            unused: Vec::new(),
+            ..data
         })
     }
 

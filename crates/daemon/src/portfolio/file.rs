@@ -391,14 +391,7 @@ impl PortfolioFile {
         } else {
             return Vec::new();
         };
-        let pairs = self.venues.iter().zip(daemons).flat_map(|(venue, daemon)| {
-            let markets = daemon.markets.iter();
-            markets.map(move |market| {
-                let names = [&market.base, &market.quote].map(|one| venue.names.name_of(one));
-                (venue, market, names)
-            })
-        });
-        let pairs: Vec<_> = pairs.collect();
+        let pairs = self.named_markets(daemons);
         let has_price = |token: &str| {
             let mut pairs = pairs.iter();
             self.at_par.contains(token)
@@ -417,16 +410,24 @@ impl PortfolioFile {
             .collect()
     }
 
-    /// Tokens at par that no market has, or whose price a market states and that is never one.
-    fn not_at_par(&self, daemons: &[Daemon]) -> Vec<Problem> {
-        let markets = self.venues.iter().zip(daemons).flat_map(|(venue, daemon)| {
-            let markets = daemon.markets.iter();
-            markets.map(move |market| {
+    /// Every market with its venue, and the names of base and quote in the portfolio.
+    fn named_markets<'a>(
+        &'a self,
+        daemons: &'a [Daemon],
+    ) -> Vec<(&'a VenueFile, &'a Market, [&'a str; 2])> {
+        let venues = self.venues.iter().zip(daemons);
+        let markets = venues.flat_map(|(venue, daemon)| {
+            daemon.markets.iter().map(move |market| {
                 let names = [&market.base, &market.quote].map(|one| venue.names.name_of(one));
                 (venue, market, names)
             })
         });
-        let markets: Vec<_> = markets.collect();
+        markets.collect()
+    }
+
+    /// Tokens at par that no market has, or whose price a market states and that is never one.
+    fn not_at_par(&self, daemons: &[Daemon]) -> Vec<Problem> {
+        let markets = self.named_markets(daemons);
         let refused = self.at_par.iter().filter_map(|token| {
             let mut of = markets.iter();
             if *token != self.currency && !of.any(|(.., names)| names.contains(&token.as_str())) {
