@@ -50,7 +50,8 @@ pub(crate) fn lots_due(market: &MarketSpec, fee_bips: u16, leg: (Side, Amount)) 
 
 /// Adds the orders that trade a leg; false if there is nothing to trade. No more than `most` base units are traded by what
 /// may fill at once, so that a larger leg stays open by its fee until that is due by itself. An order stays near its limit,
-/// and is replaced only when it is gone: whatever may still fill counts as if it does.
+/// and is replaced only when it is gone: whatever may still fill counts as if it does. Where less is held than the leg,
+/// that is traded.
 pub(crate) fn close(
     view: &View<'_>,
     leg: (Side, Amount),
@@ -59,6 +60,7 @@ pub(crate) fn close(
     targets: &mut Targets,
 ) -> bool {
     let side = leg.0;
+    targets.take_in_part(side);
     let limit = limit(view, side, unwind_bps);
     let own = || view.own.iter().filter(|order| order.side == side);
     let stays = |order: &&OwnOrder| {

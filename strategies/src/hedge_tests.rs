@@ -252,6 +252,16 @@ fn rounds_follow_each_other_where_the_fee_is_taken_of_what_is_bought() {
     }
 }
 
+/// Where this venue holds less than the distance, the engine may sell what there is.
+#[test]
+fn a_distance_may_be_traded_in_part() {
+    for (target, side) in [("12", Sell), ("14", Buy)] {
+        let targets = decide(&table(target), &scene());
+        let in_part = Side::BOTH.map(|side| targets.is_taken_in_part(side));
+        assert_eq!(in_part, Side::BOTH.map(|each| each == side), "{target}");
+    }
+}
+
 #[test]
 fn nothing_is_traded_on_what_is_not_known() {
     let with = |change: fn(&mut crate::testing::Elsewhere)| {

@@ -293,6 +293,7 @@ pub struct Targets {
     shares: Option<Amount>,
     swap: Option<WantedSwap>,
     withheld: [Option<Withheld>; 2],
+    in_part: [bool; 2],
 }
 
 impl Targets {
@@ -330,6 +331,17 @@ impl Targets {
     /// The stated reason for no quotes on a side.
     pub fn withheld(&self, side: Side) -> Option<Withheld> {
         self.withheld[side as usize]
+    }
+
+    /// The quotes of a side are worth having in part: where the inventory band or the free balance does not allow the
+    /// whole of one, an order for as much as they allow takes its place. The rest stays a target.
+    pub fn take_in_part(&mut self, side: Side) {
+        self.in_part[side as usize] = true;
+    }
+
+    /// Whether a smaller order may take the place of a quote of this side.
+    pub fn is_taken_in_part(&self, side: Side) -> bool {
+        self.in_part[side as usize]
     }
 
     /// Keeps only some quotes; returns by side whether any was removed.

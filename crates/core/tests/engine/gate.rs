@@ -4,7 +4,7 @@ use cambist_core::config::EngineConfig;
 use cambist_core::notification::{Control, Notification};
 use cambist_core::order::OrderStatus;
 use cambist_core::request::Query;
-use cambist_core::strategy::Strategy;
+use cambist_core::strategy::{Strategy, Targets, View};
 use cambist_core::{MarketId, MarketSpec, Price, Qty, Side};
 
 use crate::bench::{Always, BASE, Below, OTHER, TestBench, config, spec, token};
@@ -272,4 +272,117 @@ fn nothing_is_placed_on_an_input_that_is_too_old() {
         });
         assert!(named > 0, "{key}: {:?}", bench.notifications.last());
     }
+}
+
+/// Closes a leg of so many lots, or a part of it, as `hedge` does: orders that are there stay.
+struct Closes {
+    side: Side,
+    lots: u64,
+    in_part: bool,
+}
+
+impl Strategy for Closes {
+    fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
+        if self.in_part {
+            targets.take_in_part(self.side);
+        }
+        let mut left = self.lots;
+        for (level, order) in (0..).zip(view.own) {
+            targets.quote(self.side, order.price, order.remaining, level);
+            left -= order.remaining.0;
+        }
+        targets.quote(self.side, Price(10_000), Qty(left), 9);
+    }
+}
+
+/// The orders that close a leg of so many lots, in lots, and the controls that refuse the rest.
+fn closing(
+    (side, lots): (Side, u64),
+    in_part: bool,
+    balances: (u128, u128),
+    change: impl Fn(&mut EngineConfig),
+) -> (Vec<u64>, Vec<Control>) {
+    let mut config = config();
+    config.maker_only = false;
+    change(&mut config);
+    let strategy = Closes {
+        side,
+        lots,
+        in_part,
+    };
+    let mut bench = TestBench::of(Box::new(strategy), config, Vec::new());
+    bench.balances = balances;
+    bench.run_ms(5_000);
+    let refused = bench.notifications.iter().filter_map(|n| match n {
+        Notification::RiskRefused { control, .. } => Some(*control),
+        _ => None,
+    });
+    let refused = refused.collect();
+    let made = bench.sealed.values().map(|(_, order)| order.qty.0);
+    (made.collect(), refused)
+}
+
+/// What closes a leg is worth having in part: as much of it as band and balance allow, to the lot.
+#[test]
+fn where_less_is_held_than_a_leg_a_part_is_traded() {
+    let rich = (500_000_000, 100_000_000_000);
+    let bottom = |c: &mut EngineConfig| c.markets[0].inventory_min = 499_990_000;
+    let top = |c: &mut EngineConfig| c.markets[0].inventory_max = 500_010_099;
+    let band = vec![Control::InventoryBand];
+    let sell = |lots, in_part| closing((Side::Sell, lots), in_part, rich, bottom);
+    assert_eq!(sell(100, true), (vec![100], vec![]));
+    assert_eq!(sell(101, true), (vec![100], band.clone()));
+    assert_eq!(sell(1_000, true), (vec![100], band.clone()));
+    assert_eq!(
+        sell(101, false),
+        (vec![], band.clone()),
+        "the whole or nothing"
+    );
+    let buy = |lots| closing((Side::Buy, lots), true, rich, top);
+    assert_eq!(buy(100), (vec![100], vec![]));
+    assert_eq!(buy(1_000), (vec![100], band.clone()));
+    // A lot at 100.00 costs 10 000 quote units.
+    let funded = |quote| closing((Side::Buy, 100), true, (0, quote), |_| {});
+    assert_eq!(funded(1_000_000), (vec![100], vec![]));
+    assert_eq!(funded(999_999), (vec![99], vec![Control::Balance]));
+    assert_eq!(funded(10_000), (vec![1], vec![Control::Balance]));
+    assert_eq!(funded(9_999), (vec![], vec![Control::Balance]));
+}
+
+/// A limit of one order is not a shortage: a target beyond it is a mistake. What is less than the venue takes is not made.
+#[test]
+fn a_part_is_made_of_what_is_short_only_and_not_below_the_smallest_order() {
+    let rich = (500_000_000, 100_000_000_000);
+    let value = |c: &mut EngineConfig| c.markets[0].order_value_max = 999_999;
+    let refused = closing((Side::Sell, 100), true, rich, value);
+    assert_eq!(refused, (vec![], vec![Control::OrderValue]));
+    let room = |lots: u128| {
+        move |c: &mut EngineConfig| {
+            c.markets[0].inventory_min = 500_000_000 - 100 * lots;
+        }
+    };
+    for (lots, made) in [(50, vec![50]), (49, vec![])] {
+        let mut bench = smallest(50, room(lots));
+        bench.run_ms(5_000);
+        let sealed = bench.sealed.values().map(|(_, order)| order.qty.0);
+        assert_eq!(sealed.collect::<Vec<_>>(), made, "room for {lots}");
+        assert_eq!(bench.first_refusal(), Some(Control::InventoryBand));
+    }
+}
+
+/// A leg of 1 000 lots at a venue whose smallest order has so many.
+fn smallest(lots: u128, change: impl Fn(&mut EngineConfig)) -> TestBench {
+    let mut config = config();
+    config.maker_only = false;
+    change(&mut config);
+    let mut market = spec();
+    market.base.minimum = 100 * lots;
+    let strategy = Closes {
+        side: Side::Sell,
+        lots: 1_000,
+        in_part: true,
+    };
+    let mut bench = TestBench::at(vec![market], vec![Box::new(strategy)], config, Vec::new());
+    bench.tokens[0].minimum = 100 * lots;
+    bench
 }

@@ -24,6 +24,8 @@ pub(crate) struct WantedQuote {
     pub(crate) quote: Quote,
     /// Number of equal quotes in the targets.
     pub(crate) alike: usize,
+    /// An order for less may take its place.
+    pub(crate) in_part: bool,
 }
 
 impl State {
@@ -40,22 +42,14 @@ impl State {
             strategy,
             quote,
             alike,
+            in_part,
         } = wanted;
-        let spec = &self.markets[index].spec;
-        let amounts = spec
-            .base_amount(quote.qty)
-            .zip(spec.quote_amount(quote.price, quote.qty));
-        let (base, quote_amount) = amounts.ok_or(Control::OrderAmount)?;
-        let proposal = Proposal {
-            side: quote.side,
-            price: quote.price,
-            qty: quote.qty,
-            base,
-            quote: quote_amount,
-        };
-        let approved = self
-            .situation(now, index, mid)
-            .approve(strategy, proposal, alike)?;
+        let context = self.situation(now, index, mid);
+        let approved = if in_part {
+            context.approve_in_part(strategy, &quote, alike)
+        } else {
+            context.approve_quote(strategy, &quote, alike)
+        }?;
         if self.store_lags(batch) {
             return Err(Control::Store.into());
         }

@@ -132,6 +132,7 @@ impl State {
                     strategy,
                     quote: missing.quote,
                     alike,
+                    in_part: targets.is_taken_in_part(missing.quote.side),
                 };
                 match self.propose(now, index, wanted, mid, batch) {
                     Ok(order) => {

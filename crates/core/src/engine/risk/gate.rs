@@ -9,10 +9,12 @@ use crate::fence;
 use crate::market::{MarketSpec, Price, Qty, Side};
 use crate::notification::{Control, Withheld};
 use crate::order::{ClientOrderId, StrategyId};
+use crate::strategy::Quote;
 use crate::time::{Time, VenueTime};
 use crate::token::{Amount, TokenId};
 use crate::venue::{AmountRule, FeeRule};
 
+mod in_part;
 pub(crate) mod pools;
 mod swaps;
 
@@ -119,13 +121,25 @@ impl RiskContext<'_> {
         resting.fold(0, |sum, t| sum.saturating_add(t.order.base().1))
     }
 
-    /// Judges a new order by all controls. `alike` is the number of equal quotes in the targets.
-    pub(crate) fn approve(
+    /// Judges an order for a quote by all controls. `alike` is the number of equal quotes in the targets.
+    pub(crate) fn approve_quote(
         &self,
         strategy: StrategyId,
-        new: Proposal,
+        wanted: &Quote,
         alike: usize,
     ) -> Result<Approved<Proposal>, Withheld> {
+        let amounts = self
+            .spec
+            .base_amount(wanted.qty)
+            .zip(self.spec.quote_amount(wanted.price, wanted.qty));
+        let (base, quote) = amounts.ok_or(Control::OrderAmount)?;
+        let new = Proposal {
+            side: wanted.side,
+            price: wanted.price,
+            qty: wanted.qty,
+            base,
+            quote,
+        };
         let candidate = OrderCandidate {
             strategy,
             side: new.side,
