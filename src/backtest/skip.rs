@@ -9,7 +9,12 @@ pub fn naming_the_option(error: anyhow::Error) -> anyhow::Error {
     let defect = error.chain().find_map(|cause| cause.downcast_ref());
     match defect.and_then(Defect::kind) {
         Some(kind) => {
-            let (code, what) = (exit::of(&error), exit::line(&error));
+            let (code, mut what) = (exit::of(&error), exit::line(&error));
+            if what.contains("ticks or lots") || kind == DefectKind::OffGrid {
+                what.push_str(
+                    "; tick and lot are those of the market, unless the file or --tick and --lot state those of the data",
+                );
+            }
             let mut what = format!(
                 "{what}; to leave this out and count it: --skip {}",
                 kind.name()

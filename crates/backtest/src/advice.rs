@@ -22,6 +22,7 @@ pub fn advice(report: &Report) -> Vec<String> {
     let defects = || report.data.iter().map(DataDefects::from);
     advice.extend(defects().filter_map(|data| data.outside));
     advice.extend(defects().filter_map(|data| data.many()));
+    advice.extend(defects().flat_map(|data| data.warnings));
     if !report.invariants.is_empty() {
         advice.push(format!(
             "{} invariants of the engine failed: this is a defect of the program, please report it.",

@@ -27,6 +27,9 @@ pub struct DataDefects {
     /// That no mid was within the market's price band, if none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<String>,
+    /// What makes the results doubtful although no row has a defect.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// Whether a skipped defect of this kind leaves a row out.
@@ -59,6 +62,7 @@ impl From<&DataReport> for DataDefects {
             skipped,
             unusual: data.unusual(),
             late: data.late(),
+            warnings: data.warnings.clone(),
             outside: data.outside.as_ref().map(|outside| {
                 let ([low, high], [floor, ceiling]) = (&outside.mids, &outside.band);
                 format!(
@@ -77,6 +81,7 @@ impl DataDefects {
             && self.unusual.is_none()
             && self.late.is_none()
             && self.outside.is_none()
+            && self.warnings.is_empty()
     }
 
     /// How many of the rows were used: `1800`, or `13 of 1800` if some were left out.
@@ -141,14 +146,12 @@ impl DataDefects {
         let skipped = self
             .skipped()
             .map(|what| format!("Skipped in the data of {}: {what}.", self.market));
-        let all = [
-            self.outside.clone(),
-            self.many(),
-            skipped,
-            self.late.clone(),
-            self.unusual(),
-        ];
-        all.into_iter().flatten().collect()
+        let first = [self.outside.clone(), self.many()].into_iter().flatten();
+        let last = [skipped, self.late.clone(), self.unusual()];
+        first
+            .chain(self.warnings.iter().cloned())
+            .chain(last.into_iter().flatten())
+            .collect()
     }
 }
 
@@ -188,6 +191,7 @@ mod tests {
             unknown_orders: 0,
             outside: None,
             unused: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 
@@ -219,6 +223,7 @@ mod tests {
             let data = read(|report| {
                 report.views = cambist_market_data::Views {
                     trades,
+                    fills: 0,
                     exchange_only: all_exchange,
                     local_only: all_local,
                     trades_exchange_only: exchange,

@@ -19,7 +19,7 @@ use cambist_market_data::{Event, Snapshot, Timestamp};
 use crate::account::{Account, AccountOrder, Change, OrderNumber, hash_of, number_of};
 use crate::assumptions::Assumptions;
 use crate::error::BacktestError;
-use crate::feed::lot_decimals;
+use crate::feed::{common_step, lot_decimals};
 use crate::network::nanos;
 use crate::resting::Resting;
 use crate::sink::OpenOrderRow;
@@ -46,6 +46,8 @@ struct Market {
     /// Buffer for the levels of a reply.
     levels: Snapshot,
     resting: Resting,
+    /// The largest step that divides the prices of our fills, in ticks; 0 before the first.
+    filled_step: u64,
 }
 
 /// The exchange.
@@ -115,6 +117,7 @@ impl SimulatedExchange {
                 version: 0,
                 levels: Snapshot::default(),
                 resting: Resting::default(),
+                filled_step: 0,
             })
         };
         Ok(Self {
@@ -323,6 +326,8 @@ impl SimulatedExchange {
                     let bips = self.fee_bips[usize::from(fill.liquidity == Liquidity::Taker)];
                     let fee = share_of(charged, bips);
                     let traded = Traded { base, quote, fee };
+                    let step = &mut self.markets[market].filled_step;
+                    *step = common_step(*step, fill.price);
                     self.change(report.time, Change::Filled(number, traded));
                     self.executions.push(Execution {
                         time: report.time,
@@ -479,6 +484,16 @@ impl SimulatedExchange {
         let simulator = &self.markets[market].simulator;
         let touch = simulator.best(Side::Buy).zip(simulator.best(Side::Sell));
         touch.filter(|(bid, ask)| bid < ask)
+    }
+
+    /// The largest step that divides the prices of our fills in a market, in ticks; 0 before the first.
+    pub fn filled_step(&self, market: usize) -> u64 {
+        self.markets[market].filled_step
+    }
+
+    /// How queue positions are tracked or estimated.
+    pub const fn queue(&self) -> QueueModel {
+        self.queue
     }
 
     /// Whether exact queue positions are asked of a recording that has named no order.

@@ -30,6 +30,8 @@ pub struct Feed {
     time: Timestamp,
     /// Trades beside snapshots so far.
     trades: u64,
+    /// The largest step that divides all prices so far, in ticks of the market; 0 before the first.
+    price_step: u64,
 }
 
 /// Later than every row.
@@ -83,6 +85,7 @@ impl Feed {
             row,
             time: NEVER,
             trades: 0,
+            price_step: 0,
         })
     }
 
@@ -115,6 +118,11 @@ impl Feed {
         self.trades
     }
 
+    /// The largest step that divides all prices so far, in ticks of the market; 0 before the first.
+    pub const fn price_step(&self) -> u64 {
+        self.price_step
+    }
+
     /// Whether it is a recording of snapshots.
     pub const fn is_snapshots(&self) -> bool {
         matches!(self.data, Recording::Snapshots(_) | Recording::Live(_))
@@ -134,6 +142,11 @@ impl Feed {
                     if (ticks, lots) != (1, 1) {
                         scale_update(&mut row.update, ticks, lots);
                     }
+                    if self.price_step != 1
+                        && let Some(price) = price_of(&row.update)
+                    {
+                        self.price_step = common_step(self.price_step, price);
+                    }
                     self.time = row.exchange_time;
                     return Ok(());
                 }
@@ -145,6 +158,7 @@ impl Feed {
                 };
                 row.copy_from(snapshot);
                 scale_levels(row, ticks, lots);
+                step_of_levels(&mut self.price_step, row);
                 self.time = row.exchange_time;
             }
             (Recording::Live(source), row) => {
@@ -173,6 +187,7 @@ impl Feed {
                     Some(LiveRow::Snapshot(snapshot)) => {
                         buffer.copy_from(snapshot);
                         scale_levels(&mut buffer, ticks, lots);
+                        step_of_levels(&mut self.price_step, &buffer);
                         self.time = snapshot.local_time;
                         *row = Row::Snapshot(buffer);
                     }
@@ -181,6 +196,32 @@ impl Feed {
             _ => unreachable!("the row was made for the data"),
         }
         Ok(())
+    }
+}
+
+/// The largest step that divides a step and a price; a step of 0 is that of no price.
+pub fn common_step(step: u64, price: Price) -> u64 {
+    let (mut greater, mut rest) = (step.max(price.0), step.min(price.0));
+    while rest > 0 {
+        (greater, rest) = (rest, greater % rest);
+    }
+    greater
+}
+
+fn step_of_levels(step: &mut u64, row: &Snapshot) {
+    if *step != 1 {
+        let levels = row.bids.iter().chain(&row.asks);
+        *step = levels.fold(*step, |step, level| common_step(step, level.price));
+    }
+}
+
+const fn price_of(update: &Update) -> Option<Price> {
+    match update {
+        Update::Level { price, .. }
+        | Update::SnapshotLevel { price, .. }
+        | Update::Trade { price, .. }
+        | Update::Add { price, .. } => Some(*price),
+        _ => None,
     }
 }
 

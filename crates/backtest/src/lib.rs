@@ -16,6 +16,7 @@ mod chart;
 pub mod compare;
 mod curves;
 mod data_defects;
+mod data_warnings;
 mod engine_link;
 mod engine_log;
 mod error;

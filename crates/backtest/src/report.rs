@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::advice::advice;
 use crate::assumptions::Assumptions;
+use crate::data_warnings;
 use crate::engine_log::EngineLog;
 use crate::exchange::SimulatedExchange;
 use crate::feed::{Feed, NEVER};
@@ -343,6 +344,8 @@ pub struct DataReport {
     pub outside: Option<OutsideBand>,
     /// Of several markets: what is outside of the time that the data of all of them cover.
     pub unused: Vec<String>,
+    /// What of the data, or of how they are used, makes the results doubtful, in sentences.
+    pub warnings: Vec<String>,
 }
 
 /// Mids of which none was within the market's price band: the data may be of another market.
@@ -395,6 +398,13 @@ impl DataReport {
                 _ => "blank lines",
             };
             details.push(("ignored", format!("{ignored} {what}")));
+        }
+        if self.report.untimed > 0 {
+            let untimed = format!(
+                "{} rows of snapshots, taken as of the row before them or the first one with a time",
+                self.report.untimed
+            );
+            details.push(("without a time", untimed));
         }
         if views.exchange_only + views.local_only > 0 {
             details.push((
@@ -725,6 +735,7 @@ fn data(source: &Source<'_>) -> Vec<DataReport> {
         crossings: source.exchange.crossings(index),
         unknown_orders: source.exchange.unknown_orders(index),
         unused: unused(source, index),
+        warnings: data_warnings::of(feed, spec, source.exchange, index),
         outside: source
             .performance
             .marks

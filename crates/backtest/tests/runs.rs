@@ -8,6 +8,7 @@ mod common;
 use cambist_backtest::{
     Assumptions, Backtest, BacktestError, ClockSteps, LatencyRange, RateLimit, Report,
 };
+use cambist_core::strategy::{Strategy, Targets, View};
 use cambist_core::venue::FeeToken;
 use cambist_core::{Amount, Price, Qty, Side};
 use cambist_fill_model::{Liquidity, QueueModel};
@@ -444,6 +445,98 @@ fn data_that_cannot_be_judged_are_refused() {
     let none = Backtest::new(setup(events(Vec::new()), fast()));
     let what = none.err().expect("it is refused").to_string();
     assert!(what.contains("have no rows that"), "{what}");
+}
+
+/// What makes results doubtful without a defect of a row is among the first advice.
+#[test]
+fn doubtful_data_are_advised_about() {
+    let advised = |rows: Vec<Event>, assumptions, words: &str| {
+        let (report, _) = run(setup(events(rows), assumptions));
+        let found = report.advice.iter().any(|advice| advice.contains(words));
+        (found, report.fills)
+    };
+    let snapshot = |rows: Vec<Event>| -> Vec<Event> {
+        let whole = |mut row: Event| {
+            if let Update::Level { side, price, qty } = row.update {
+                row.update = Update::SnapshotLevel { side, price, qty };
+            }
+            row
+        };
+        rows.into_iter().map(whole).collect()
+    };
+    let from_changes = "without a snapshot";
+    assert!(advised(ticks(60), fast(), from_changes).0);
+    assert!(!advised(snapshot(ticks(60)), fast(), from_changes).0);
+    let no_trades = "have no trades";
+    assert!(!advised(ticks(60), fast(), no_trades).0);
+    let mut levels = ticks(1);
+    levels.push(level(60_000, Side::Buy, 249_000, 1));
+    assert!(advised(levels, fast(), no_trades).0);
+    let fifo = Assumptions {
+        queue: QueueModel::Fifo,
+        ..fast()
+    };
+    let (qty, order) = (Qty(5), 1);
+    let add = |order, side, price| {
+        let price = Price(price);
+        let (qty, side) = (qty, side);
+        event(
+            0,
+            Update::Add {
+                order,
+                side,
+                price,
+                qty,
+            },
+        )
+    };
+    let mut by_order = vec![add(1, Side::Buy, 249_900), add(2, Side::Sell, 250_100)];
+    by_order.extend(ticks(60).split_off(10));
+    let no_fills = "no fills of single orders";
+    assert_eq!(advised(by_order.clone(), fifo, no_fills), (true, 0));
+    let price = Price(249_900);
+    by_order.push(event(60_000, Update::Fill { order, price, qty }));
+    assert!(!advised(by_order.clone(), fifo, no_fills).0);
+    assert!(!advised(by_order, fast(), no_fills).0);
+}
+
+/// Quotes on both sides some ticks within the book, at multiples of so many.
+struct AtMultiples(u64);
+
+impl Strategy for AtMultiples {
+    fn decide(&mut self, _: &View<'_>, targets: &mut Targets) {
+        let prices = [249_960, 250_040].map(|price| Price(price / self.0 * self.0));
+        for (side, price) in Side::BOTH.into_iter().zip(prices) {
+            targets.quote(side, price, Qty(1_000), 0);
+        }
+    }
+}
+
+/// All prices are multiples of 0.10, and the market has ticks of 0.01: orders that are filled between were in queues that
+/// do not exist. Orders at multiples are not.
+#[test]
+fn fills_between_the_prices_of_the_data_are_advised_about() {
+    let advised = |rows: Vec<Event>, factor: u64| {
+        let mut setup = setup(events(rows), fast());
+        setup.strategies[0].2 = Box::new(AtMultiples(factor));
+        let (report, _) = run(setup);
+        assert!(report.fills > 0);
+        let found = report
+            .advice
+            .iter()
+            .find(|advice| advice.contains("multiple of"));
+        found.cloned()
+    };
+    let coarse = ticks(1_200);
+    let stated = advised(coarse.clone(), 7).unwrap();
+    assert!(stated.contains("multiple of 0.1,"), "{stated}");
+    assert!(stated.contains("price_decimals = 1"), "{stated}");
+    assert_eq!(advised(coarse.clone(), 10), None);
+    let mut fine = coarse;
+    fine.push(level(1_200_000, Side::Buy, 249_001, 1));
+    assert_eq!(advised(fine, 7), None);
+    // Few rows may have a common step by chance.
+    assert_eq!(advised(ticks(600), 7), None);
 }
 
 #[test]

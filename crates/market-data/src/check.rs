@@ -48,6 +48,12 @@ impl EventCheck {
         }
     }
 
+    /// The times of the newest row of each view; `None` before the first.
+    pub fn newest(&self) -> Option<(Timestamp, Timestamp)> {
+        let any = self.exchange > EARLIEST || self.local > EARLIEST;
+        any.then_some((self.exchange, self.local.max(self.exchange)))
+    }
+
     #[inline]
     pub fn check(&mut self, event: &Event) -> EventCheckResult {
         let (exchange, local) = (event.exchange_time, event.local_time);
@@ -169,7 +175,7 @@ impl BookCheck {
     }
 
     /// Whether a price is a factor away from the book: a trade outside of it, or a level that crosses it. A level far
-    /// behind the best of its side is plausible.
+    /// behind the best of its side is plausible, and so is the end of any level.
     #[inline]
     pub fn implausible(&self, event: &Event) -> Option<Defect> {
         let factor = self.factor?;
@@ -185,9 +191,9 @@ impl BookCheck {
                 )
             }
             (
-                Update::Level { side, price, .. } | Update::SnapshotLevel { side, price, .. },
+                Update::Level { side, price, qty } | Update::SnapshotLevel { side, price, qty },
                 Some((bid, ask)),
-            ) => match side {
+            ) if qty.0 > 0 => match side {
                 Side::Buy => ("the bid", price, above(price, ask)),
                 Side::Sell => ("the ask", price, below(price, bid)),
             },

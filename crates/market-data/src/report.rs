@@ -8,6 +8,9 @@ use crate::event::{Event, Update, Visibility};
 use crate::snapshot::Snapshot;
 use crate::time::Timestamp;
 
+/// Rows in which a recording of level changes states its whole book, if it does.
+const BEGIN_ROWS: u64 = 10_000;
+
 /// The kinds of defects that are skipped; any other ends the reading. None by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tolerance(u16);
@@ -58,6 +61,14 @@ pub struct Report {
     pub kept: u64,
     /// Rows that belong to no view, events of the recorder's own, and blank lines.
     pub ignored: u64,
+    /// Rows of ticks with a best bid or ask beside the levels, which are not used.
+    pub best_prices: u64,
+    /// Levels and clears of snapshots of ticks without a time: they are taken as of the row before them, or of the first
+    /// row with a time.
+    pub untimed: u64,
+    /// Whether one of the first 10,000 rows is of a snapshot or clears the book; `None` without levels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub begins_whole: Option<bool>,
     /// Rows of ticks that are equal to the row before them. Two trades of one moment can be equal, so that they are
     /// counted and kept.
     pub repeated: u64,
@@ -81,6 +92,8 @@ pub struct Report {
 pub struct Views {
     /// Trades, and fills of single orders.
     pub trades: u64,
+    /// Of the trades, fills of single orders.
+    pub fills: u64,
     /// Rows in the exchange's view only.
     pub exchange_only: u64,
     /// Rows in the recorder's view only.
@@ -94,9 +107,11 @@ pub struct Views {
 impl Views {
     #[inline]
     fn add(&mut self, event: &Event) {
-        let is_trade = matches!(event.update, Update::Trade { .. } | Update::Fill { .. });
+        let is_fill = matches!(event.update, Update::Fill { .. });
+        let is_trade = is_fill || matches!(event.update, Update::Trade { .. });
         let trade = u64::from(is_trade);
         self.trades += trade;
+        self.fills += u64::from(is_fill);
         match event.visibility {
             Visibility::Both => {}
             Visibility::Exchange => {
@@ -137,6 +152,15 @@ impl Report {
     #[inline]
     pub fn event(&mut self, event: &Event) {
         self.views.add(event);
+        if self.kept < BEGIN_ROWS && self.begins_whole != Some(true) {
+            match event.update {
+                Update::Level { .. } => self.begins_whole = Some(false),
+                Update::SnapshotLevel { .. } | Update::Clear { .. } => {
+                    self.begins_whole = Some(true);
+                }
+                _ => {}
+            }
+        }
         if event.visibility.at_local() {
             let delay = event.local_time.nanos_since(event.exchange_time);
             self.delay.add(delay);

@@ -256,7 +256,11 @@ fn every_kind_of_row_is_understood() {
             },
         ]
     );
-    assert_eq!((reader.report().rows, reader.report().ignored), (12, 3));
+    let report = reader.report();
+    assert_eq!(
+        (report.rows, report.ignored, report.best_prices),
+        (12, 2, 1)
+    );
 }
 
 /// A bad row between two valid ones: reported with file and row, or left out and counted.
@@ -642,6 +646,16 @@ fn prices_far_from_the_book_are_named_or_skipped() {
             assert_eq!(error.is_none(), taken, "{price_factor:?}: {error:?}");
         }
     }
+    // A level that ends can set no best price, wherever it was.
+    for ended in [
+        of(SELL | 1, 10.0),
+        of(BUY | 1, 6_000.0),
+        of(BUY | 4, 6_000.0),
+    ] {
+        let ended = Row { qty: 0.0, ..ended };
+        let (events, error, _) = read(reader(&beside_a_book(ended), ""));
+        assert_eq!((events.len(), error), (4, None), "{}", ended.px);
+    }
     // Levels far behind the best are those of a deep book.
     for deep in [of(BUY | 1, 1.0), of(SELL | 1, 100_000.0)] {
         assert_eq!(read(reader(&beside_a_book(deep), "")).1, None);
@@ -700,5 +714,90 @@ fn trades_alone_are_compared_with_each_other() {
     assert!(
         error.contains("row 1: the trade at 1000 is implausible beside the trade before it at 100"),
         "{error}"
+    );
+}
+
+/// A snapshot of the end of a day has no times: it is the state before the first row that has one, in the same file or in
+/// the next, and between other rows that at the row before it.
+#[test]
+fn a_snapshot_without_times_is_taken_where_it_stands() {
+    let side = |side, px| Row {
+        ev: BOTH | side | 4,
+        times: (0, 0),
+        px,
+        ..ROW
+    };
+    let clear = |side| Row {
+        ev: BOTH | side | 3,
+        times: (0, 0),
+        px: 0.0,
+        ..ROW
+    };
+    let half_timed = Row {
+        times: (BEGIN, 0),
+        ..side(BUY, 99.0)
+    };
+    let snapshot = [clear(BUY), side(BUY, 100.0), side(SELL, 101.0), half_timed];
+    let change = |ms: i64, px| Row {
+        times: (BEGIN + ms, BEGIN + ms + 500),
+        px,
+        ..ROW
+    };
+    let day = [change(1_000, 100.5), change(2_000, 100.2)];
+    let times = |events: &[Event]| -> Vec<_> {
+        let of = |event: &Event| (event.exchange_time.0 - BEGIN, event.local_time.0 - BEGIN);
+        events.iter().map(of).collect()
+    };
+    let expected = [&[(1_000, 1_500); 5][..], &[(2_000, 2_500)]].concat();
+    let (events, error, left) = read(reader(&[&snapshot[..], &day[..]].concat(), ""));
+    assert_eq!((times(&events), error), (expected.clone(), None));
+    let report = left.report();
+    assert_eq!((report.rows, report.kept, report.untimed), (6, 6, 4));
+    assert_eq!(report.begins_whole, Some(true));
+    assert_eq!(report.first, Some(Timestamp(BEGIN + 1_000)));
+    let next = file("day-after-snapshot.npy", &npy(&day));
+    let (none, error, first) = read(reader(&snapshot, ""));
+    assert_eq!((none.len(), error), (0, None));
+    let (events, error, _) = read(first.continue_with(&next).unwrap());
+    assert_eq!((times(&events), error), (expected, None));
+    let (events, error, left) = read(reader(&[&day[..], &snapshot[..]].concat(), ""));
+    let at_end = [&[(1_000, 1_500)][..], &[(2_000, 2_500); 5]].concat();
+    assert_eq!((times(&events), error), (at_end, None));
+    assert_eq!(left.report().begins_whole, Some(true));
+    // Of changes and trades without a time it is not known when they were.
+    for kind in [1, 2, 10] {
+        let untimed = Row {
+            ev: BOTH | BUY | kind,
+            times: (0, 0),
+            ..ROW
+        };
+        let error = read(reader(&[untimed, day[0]], "")).1.unwrap();
+        assert!(
+            error.contains("row 0: ") && error.contains("1970"),
+            "{error}"
+        );
+    }
+}
+
+/// A book that is built from changes alone is stated.
+#[test]
+fn a_recording_without_a_snapshot_is_told_from_one_with_a_late_one() {
+    let whole = |before: i64| {
+        let at = |row: i64| (BEGIN + 1_000 * row, BEGIN + 1_000 * row);
+        let changes = (0..before).map(|row| Row {
+            times: at(row),
+            ..ROW
+        });
+        let snapshot = Row {
+            ev: BOTH | BUY | 4,
+            times: at(before),
+            ..ROW
+        };
+        let rows: Vec<_> = changes.chain([snapshot]).collect();
+        read(reader(&rows, "")).2.report().begins_whole
+    };
+    assert_eq!(
+        [0, 1, 9_999, 10_000].map(whole),
+        [true, true, true, false].map(Some)
     );
 }

@@ -226,7 +226,11 @@ impl SnapshotSource for Rows<Snapshot> {
 
 impl EventSource for Rows<Event> {
     fn next_event(&mut self) -> cambist_market_data::Result<Option<&Event>> {
-        Ok(self.next())
+        if let Some(event) = self.next().copied() {
+            self.report.event(&event);
+            self.report.keep(event.exchange_time);
+        }
+        Ok(self.row.as_ref())
     }
 
     fn grid(&self) -> Grid {

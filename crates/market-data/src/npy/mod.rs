@@ -16,15 +16,18 @@
 //! The low byte of `ev` is the kind: 1 level, 2 trade, 3 clear, 4 level of a snapshot, 5 best bid or ask, 10 order
 //! added, 11 cancelled, 12 modified, 13 filled; from 100 on the recorder's own. Bit 31: in the exchange's view, at
 //! `exch_ts`; bit 30: in the recorder's view, at `local_ts`; bit 29: buy (bid; a buyer took), bit 28: sell. Rows
-//! without bits 31 and 30, of kind 5 and from kind 100 on belong to no view: they are counted as ignored. Source:
+//! without bits 31 and 30 and from kind 100 on belong to no view: they are counted as ignored. Rows of kind 5 are counted
+//! and not used: the levels say the same. Levels and clears of a snapshot whose time is 0 are taken as of the row before
+//! them, or of the first row with a time; that is how snapshots of the end of a day are written. Source:
 //! hftbacktest's documentation ("Data", "Constants") and `hftbacktest/src/types.rs` of release 0.9.4.
 
 mod archive;
 mod header;
 mod row;
 
+use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use crate::check::{
@@ -38,7 +41,7 @@ use crate::report::{Inspector, Report, Tolerance};
 use crate::source::EventSource;
 use archive::Bytes;
 use header::Layout;
-use row::Row;
+use row::{Read, Row};
 
 /// Bytes read at a time.
 const BLOCK_BYTES: usize = 64 << 10;
@@ -84,6 +87,32 @@ pub struct TickReader {
     finds_crossings: bool,
     /// The current event.
     event: Event,
+    /// Rows of a snapshot without a time, ahead of the first row that has one; they are taken once that is read.
+    ahead: Ahead,
+}
+
+/// Rows that wait for the first time, in order.
+#[derive(Debug, Default)]
+struct Ahead {
+    rows: VecDeque<(u64, Event)>,
+    /// The row that has it.
+    first: Option<(u64, Event)>,
+}
+
+/// Levels of a snapshot without a time: more are no snapshot of a book.
+const UNTIMED_MAX: usize = 1 << 17;
+
+impl Ahead {
+    /// The next of them, once the first time is known.
+    fn next(&mut self) -> Option<(u64, Event)> {
+        let (number, first) = self.first?;
+        if let Some((number, mut event)) = self.rows.pop_front() {
+            (event.exchange_time, event.local_time) = (first.exchange_time, first.local_time);
+            return Some((number, event));
+        }
+        self.first = None;
+        Some((number, first))
+    }
 }
 
 impl TickReader {
@@ -95,7 +124,7 @@ impl TickReader {
 
     /// Reads the bytes of a `.npy` file; `name` is used in errors.
     pub fn new(
-        input: impl Read + Send + 'static,
+        input: impl io::Read + Send + 'static,
         name: &str,
         options: &TickOptions,
     ) -> Result<Self> {
@@ -113,6 +142,7 @@ impl TickReader {
                 .then(|| Box::new(BookCheck::new(options.grid.tick, options.price_factor))),
             finds_crossings: options.build_book,
             event: Event::NONE,
+            ahead: Ahead::default(),
         }
     }
 
@@ -124,28 +154,54 @@ impl TickReader {
         Ok(Self { rows, ..self })
     }
 
+    /// The next event and its row, before any check.
     #[inline]
-    fn advance(&mut self) -> Result<bool> {
+    fn next_row(&mut self) -> Result<Option<(u64, Event)>> {
+        if self.ahead.first.is_some() {
+            return Ok(self.ahead.next());
+        }
         while let Some((number, row)) = self.rows.next()? {
             let inspector = &mut self.rows.inspector;
             inspector.report.rows += 1;
             match row.event(self.grid) {
-                Ok(Some(event)) => {
-                    if event.exchange_time == self.event.exchange_time && event == self.event {
-                        inspector.report.repeated += 1;
+                Ok(Read::Event(event)) if self.ahead.rows.is_empty() => {
+                    return Ok(Some((number, event)));
+                }
+                Ok(Read::Event(event)) => {
+                    self.ahead.first = Some((number, event));
+                    return Ok(self.ahead.next());
+                }
+                Ok(Read::Untimed(mut event)) => {
+                    inspector.report.untimed += 1;
+                    if let Some((exchange, local)) = self.check.newest() {
+                        (event.exchange_time, event.local_time) = (exchange, local);
+                        return Ok(Some((number, event)));
                     }
-                    self.event = event;
+                    if self.ahead.rows.len() >= UNTIMED_MAX {
+                        let what = format!("more than {UNTIMED_MAX} rows without a time");
+                        return inspector.format(what);
+                    }
+                    self.ahead.rows.push_back((number, event));
                 }
-                Ok(None) => {
-                    inspector.report.ignored += 1;
-                    continue;
-                }
+                Ok(Read::BestPrice) => inspector.report.best_prices += 1,
+                Ok(Read::Ignored) => inspector.report.ignored += 1,
                 Err(fault) => {
                     let defect = row.defect(fault, self.grid);
                     inspector.defect(Place::Row(number), defect)?;
-                    continue;
                 }
             }
+        }
+        Ok(None)
+    }
+
+    #[inline]
+    fn advance(&mut self) -> Result<bool> {
+        while let Some((number, event)) = self.next_row()? {
+            let inspector = &mut self.rows.inspector;
+            if event.exchange_time == self.event.exchange_time && event == self.event {
+                inspector.report.repeated += 1;
+            }
+            self.event = event;
             match self.check.check(&self.event) {
                 EventCheckResult::Good => {}
                 EventCheckResult::Keep(defect) => {

@@ -27,6 +27,19 @@ pub struct Row {
     order_id: u64,
 }
 
+/// What a row is.
+#[derive(Clone, Copy, Debug)]
+pub enum Read {
+    /// An event.
+    Event(Event),
+    /// A level or a clear of a snapshot without a time.
+    Untimed(Event),
+    /// A best bid or ask, which the levels have as well.
+    BestPrice,
+    /// It belongs to no view, or is the recorder's own.
+    Ignored,
+}
+
 /// The fault of a row; the complete [`Defect`] is built only if needed.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
@@ -76,15 +89,15 @@ impl Row {
         }
     }
 
-    /// The event of the row; `None` if it belongs to no view.
+    /// The event of the row, if it is one.
     #[inline]
-    pub fn event(&self, grid: Grid) -> Result<Option<Event>, Fault> {
+    pub fn event(&self, grid: Grid) -> Result<Read, Fault> {
         let kind = self.ev & 0xff;
         let visibility = match (self.ev & AT_EXCHANGE != 0, self.ev & AT_LOCAL != 0) {
             (true, true) => Visibility::Both,
             (true, false) => Visibility::Exchange,
             (false, true) => Visibility::Local,
-            (false, false) => return Ok(None),
+            (false, false) => return Ok(Read::Ignored),
         };
         let update = match kind {
             1 | 2 | 4 => {
@@ -103,18 +116,24 @@ impl Row {
                 }
             }
             3 | 10..=13 => self.rare(kind, grid)?,
-            5 | OWN_KINDS.. => return Ok(None),
+            5 => return Ok(Read::BestPrice),
+            OWN_KINDS.. => return Ok(Read::Ignored),
             _ => return Err(Fault::Kind),
         };
         if self.exch_ts < 0 || self.local_ts < 0 {
             return Err(Fault::Time);
         }
-        Ok(Some(Event {
+        let event = Event {
             exchange_time: Timestamp(self.exch_ts),
             local_time: Timestamp(self.local_ts),
             visibility,
             update,
-        }))
+        };
+        // The snapshots that hftbacktest's tools make of the end of a day have none.
+        if matches!(kind, 3 | 4) && (self.exch_ts == 0 || self.local_ts == 0) {
+            return Ok(Read::Untimed(event));
+        }
+        Ok(Read::Event(event))
     }
 
     #[cold]
