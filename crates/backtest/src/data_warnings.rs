@@ -7,9 +7,6 @@ use cambist_market_data::Step;
 use crate::exchange::SimulatedExchange;
 use crate::feed::Feed;
 
-/// With fewer rows, prices may have a common step by chance.
-const ROWS_MIN: u64 = 1_000;
-
 /// The warnings of one market, most important first.
 pub fn of(
     feed: &Feed,
@@ -19,9 +16,11 @@ pub fn of(
 ) -> Vec<String> {
     let (name, report) = (&spec.name, feed.data().report());
     let mut warnings = Vec::new();
-    let (data, filled) = (feed.price_step(), exchange.filled_step(index));
-    if report.rows >= ROWS_MIN && data > 1 && filled % data != 0 {
-        warnings.extend(between_ticks(spec, data));
+    let filled = exchange.filled_step(index);
+    if let Some(step) = feed.price_step()
+        && !filled.is_multiple_of(step)
+    {
+        warnings.extend(between_ticks(spec, step));
     }
     if feed.is_snapshots() {
         return warnings;

@@ -32,7 +32,12 @@ pub struct Feed {
     trades: u64,
     /// The largest step that divides all prices so far, in ticks of the market; 0 before the first.
     price_step: u64,
+    /// Rows after which that is the tick of the data.
+    step_is_known_after: u64,
 }
+
+/// With fewer rows, prices may have a common step by chance.
+const STEP_ROWS: u64 = 1_000;
 
 /// Later than every row.
 pub const NEVER: Timestamp = Timestamp(i64::MAX);
@@ -86,6 +91,8 @@ impl Feed {
             time: NEVER,
             trades: 0,
             price_step: 0,
+            // What has few rows may have a common step by chance, unless it is stated.
+            step_is_known_after: if tick_factor > 1 { 0 } else { STEP_ROWS },
         })
     }
 
@@ -118,9 +125,11 @@ impl Feed {
         self.trades
     }
 
-    /// The largest step that divides all prices so far, in ticks of the market; 0 before the first.
-    pub const fn price_step(&self) -> u64 {
-        self.price_step
+    /// The largest step that divides all prices so far, in ticks of the market; `None` if they are too few for a
+    /// conclusion.
+    pub fn price_step(&self) -> Option<u64> {
+        let is_known = self.data.report().rows >= self.step_is_known_after;
+        is_known.then_some(self.price_step).filter(|step| *step > 0)
     }
 
     /// Whether it is a recording of snapshots.

@@ -12,10 +12,10 @@ use cambist_core::strategy::{Strategy, Targets, View};
 use cambist_core::venue::FeeToken;
 use cambist_core::{Amount, Price, Qty, Side};
 use cambist_fill_model::{Liquidity, QueueModel};
-use cambist_market_data::{Event, Snapshot, Timestamp, Update, Visibility};
+use cambist_market_data::{Event, Grid, Snapshot, Timestamp, Update, Visibility};
 use common::{
-    BASE, BEGIN, Kept, ONE, QUOTE, SECOND, UNIT, book, events, fast, market, opening, run, setup,
-    setup_of, snapshots, swinging,
+    BASE, BEGIN, Kept, ONE, QUOTE, SECOND, UNIT, book, events, events_of, fast, market, opening,
+    run, setup, setup_of, snapshots, swinging,
 };
 
 fn number(text: &str) -> f64 {
@@ -535,8 +535,28 @@ fn fills_between_the_prices_of_the_data_are_advised_about() {
     let mut fine = coarse;
     fine.push(level(1_200_000, Side::Buy, 249_001, 1));
     assert_eq!(advised(fine, 7), None);
-    // Few rows may have a common step by chance.
+    // Few rows may have a common step by chance; a stated tick is known.
     assert_eq!(advised(ticks(600), 7), None);
+    let coarse = |row: &Event| {
+        let mut row = *row;
+        if let Update::Level { price, .. } | Update::Trade { price, .. } = &mut row.update {
+            price.0 /= 10;
+        }
+        row
+    };
+    let rows: Vec<_> = ticks(600).iter().map(coarse).collect();
+    let mut setup = setup(
+        events_of(rows, Grid::parse("0.1", "0.0001").unwrap()),
+        fast(),
+    );
+    setup.strategies[0].2 = Box::new(AtMultiples(7));
+    let (report, _) = run(setup);
+    assert!(
+        report
+            .advice
+            .iter()
+            .any(|advice| advice.contains("multiple of 0.1,"))
+    );
 }
 
 #[test]

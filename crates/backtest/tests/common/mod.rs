@@ -184,6 +184,7 @@ pub struct Rows<T> {
     left: std::vec::IntoIter<T>,
     row: Option<T>,
     report: cambist_market_data::Report,
+    grid: Grid,
 }
 
 pub fn snapshots(rows: Vec<Snapshot>) -> Recording {
@@ -191,7 +192,15 @@ pub fn snapshots(rows: Vec<Snapshot>) -> Recording {
 }
 
 pub fn events(rows: Vec<Event>) -> Recording {
-    Recording::Events(Box::new(Rows::new(rows)))
+    events_of(rows, grid())
+}
+
+/// With another tick and lot than the market's.
+pub fn events_of(rows: Vec<Event>, grid: Grid) -> Recording {
+    Recording::Events(Box::new(Rows {
+        grid,
+        ..Rows::new(rows)
+    }))
 }
 
 impl<T> Rows<T> {
@@ -200,6 +209,7 @@ impl<T> Rows<T> {
             left: rows.into_iter(),
             row: None,
             report: cambist_market_data::Report::default(),
+            grid: grid(),
         }
     }
 
@@ -234,7 +244,7 @@ impl EventSource for Rows<Event> {
     }
 
     fn grid(&self) -> Grid {
-        grid()
+        self.grid
     }
 
     fn report(&self) -> &cambist_market_data::Report {
