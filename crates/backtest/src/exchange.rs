@@ -37,6 +37,15 @@ pub struct Execution {
     pub liquidity: Liquidity,
 }
 
+/// A market and what its recording is.
+#[derive(Clone, Debug)]
+pub struct RecordedMarket {
+    pub spec: MarketSpec,
+    pub is_snapshots: bool,
+    /// The market's lots in one of the recording.
+    pub fill_lots: u64,
+}
+
 struct Market {
     spec: MarketSpec,
     simulator: FillSimulator,
@@ -88,7 +97,7 @@ pub fn venue_time(now: Timestamp) -> VenueTime {
 
 impl SimulatedExchange {
     pub fn new(
-        markets: &[(MarketSpec, bool)],
+        markets: &[RecordedMarket],
         tokens: Vec<TokenSpec>,
         opening: Amounts,
         assumptions: &Assumptions,
@@ -96,13 +105,19 @@ impl SimulatedExchange {
     ) -> Result<Self, BacktestError> {
         let account = Account::new(opening);
         let lag_nanos = nanos(assumptions.visibility_lag_us);
-        let make = |(spec, is_snapshots): &(MarketSpec, bool)| {
+        let make = |recorded: &RecordedMarket| {
+            let RecordedMarket {
+                spec,
+                is_snapshots,
+                fill_lots,
+            } = recorded;
             let options = Options {
                 queue: assumptions.queue,
                 rule: assumptions.fill_rule,
                 // Booked in token amounts by this exchange.
                 fees: Fees::default(),
                 lot: 10_f64.powi(-i32::from(lot_decimals(spec))),
+                fill_lots: *fill_lots,
                 traded_share: assumptions.traded_share_ppm,
             };
             let simulator = if *is_snapshots {
@@ -125,7 +140,7 @@ impl SimulatedExchange {
                 .iter()
                 .map(make)
                 .collect::<Result<_, BacktestError>>()?,
-            specs: markets.iter().map(|market| market.0.clone()).collect(),
+            specs: markets.iter().map(|market| market.spec.clone()).collect(),
             tokens,
             reported_account: (lag_nanos > 0).then(|| account.clone()),
             account,

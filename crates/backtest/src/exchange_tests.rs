@@ -40,8 +40,13 @@ fn exchange(assumptions: &Assumptions) -> SimulatedExchange {
     assert_eq!((spec.lot, spec.quote_per_lot_tick), (1, 1));
     let tokens = vec![spec.base.clone(), spec.quote.clone()];
     let opening = Amounts::from([(BASE, 100), (QUOTE, 100_000)]);
+    let recorded = RecordedMarket {
+        spec,
+        is_snapshots: true,
+        fill_lots: 1,
+    };
     let mut exchange =
-        SimulatedExchange::new(&[(spec, true)], tokens, opening, assumptions, 60_000).unwrap();
+        SimulatedExchange::new(&[recorded], tokens, opening, assumptions, 60_000).unwrap();
     exchange.apply_snapshot(0, &snapshot(0, &[(99, 7), (98, 9)], &[(101, 5), (103, 8)]));
     exchange
 }

@@ -120,6 +120,11 @@ impl Feed {
         &self.data
     }
 
+    /// The market's lots in one of the recording.
+    pub const fn lot_factor(&self) -> u64 {
+        self.lot_factor
+    }
+
     /// Trades beside snapshots: fills of the daemon that recorded the data.
     pub const fn trades(&self) -> u64 {
         self.trades

@@ -15,7 +15,7 @@ use crate::assumptions::{Assumptions, LatencyRange};
 use crate::curves::Curves;
 use crate::engine_link::{Begin, EngineLink, EngineObserver, Input, Outgoing, Output, Processes};
 use crate::error::{BacktestError, Outside};
-use crate::exchange::{Execution, SimulatedExchange, venue_time};
+use crate::exchange::{Execution, RecordedMarket, SimulatedExchange, venue_time};
 use crate::feed::{Feed, NEVER, Row};
 use crate::finished::Finished;
 use crate::markouts::Markouts;
@@ -151,7 +151,11 @@ impl Backtest {
         }
         let kinds = setup.markets.iter().zip(&feeds);
         let kinds: Vec<_> = kinds
-            .map(|(spec, feed)| (spec.clone(), feed.is_snapshots()))
+            .map(|(spec, feed)| RecordedMarket {
+                spec: spec.clone(),
+                is_snapshots: feed.is_snapshots(),
+                fill_lots: feed.lot_factor(),
+            })
             .collect();
         let engine = &setup.engine;
         let kept_ms = engine.ttl_ms + engine.grace_ms + KEPT_MS;

@@ -122,8 +122,7 @@ impl FillSimulator {
             return;
         }
         let whole = self.options.rule == FillRule::WholeOrder;
-        let (time, lot, fees) = (self.time, self.options.lot, self.options.fees);
-        let model = self.options.queue;
+        let (time, options) = (self.time, self.options);
         let level = match &self.depth {
             Depth::Book(book) => Some(book.quantity(side, price).0),
             Depth::Snapshot(_) => None,
@@ -138,7 +137,7 @@ impl FillSimulator {
             let filled = if order.price() == price {
                 // Without partial fills every order may use the whole trade.
                 let left = if whole { qty.0 } else { volume };
-                match order.traded(time, level, (qty.0, left), model, lot) {
+                match order.traded(time, level, (qty.0, left), &options) {
                     0 => 0,
                     _ if whole => order.remaining,
                     lots => order.remaining.min(lots).min(volume),
@@ -149,7 +148,7 @@ impl FillSimulator {
             };
             if filled > 0 {
                 volume = volume.saturating_sub(filled);
-                reports.push(maker_fill(side, order, filled, time, &fees));
+                reports.push(maker_fill(side, order, filled, time, &options.fees));
             }
         }
         orders.remove_filled();

@@ -73,6 +73,9 @@ pub struct Options {
     /// One lot in the unit of the logarithmic queue models: only they depend on it. hftbacktest uses quantities in
     /// base, so there it is the lot of the recording.
     pub lot: f64,
+    /// Lots of the smallest fill: those of one lot of the recording. Estimated queue positions are no whole lots, and
+    /// what fills of an order is.
+    pub fill_lots: u64,
     /// Snapshots only: millionths of a decrease of the best level that count as traded; the rest counts as cancelled.
     /// With 0 an order fills only when the other side reaches its price.
     pub traded_share: u32,
@@ -91,6 +94,7 @@ impl Options {
                 paid_in: crate::fees::FeeAsset::Quote,
             },
             lot: 1.0,
+            fill_lots: 1,
             traded_share: 0,
         }
     }
@@ -103,7 +107,7 @@ pub enum OptionsError {
     #[error("the exponent of the queue model must be a number above 0")]
     Exponent,
     /// Invalid lot.
-    #[error("the lot must be a number above 0")]
+    #[error("the lot, and the lots of a fill, must be a number above 0")]
     Lot,
     /// Invalid share of decreases that count as trades.
     #[error("the share that counts as traded must be at most 1,000,000 millionths")]
@@ -120,7 +124,7 @@ impl Options {
         if let QueueModel::Estimated(model) = self.queue {
             Position::new(model, 0.0).map_err(|_| OptionsError::Exponent)?;
         }
-        if !(self.lot.is_finite() && self.lot > 0.0) {
+        if !(self.lot.is_finite() && self.lot > 0.0) || self.fill_lots == 0 {
             return Err(OptionsError::Lot);
         }
         if self.traded_share > 1_000_000 {

@@ -5,7 +5,7 @@ use cambist_market_data::Timestamp;
 use cambist_market_data::book::priority;
 use cambist_quant::queue::{Model, Position};
 
-use crate::options::QueueModel;
+use crate::options::{Options, QueueModel};
 use crate::order::OrderId;
 
 /// The queue position of an order at its price.
@@ -137,18 +137,18 @@ impl Resting {
         &mut self,
         time: Timestamp,
         level: Option<u64>,
-        (traded, left): (u64, u64),
-        model: QueueModel,
-        lot: f64,
+        amounts: (u64, u64),
+        options: &Options,
     ) -> u64 {
+        let &Options { queue, lot, .. } = options;
         let Some((_, before)) = self.by_trades.filter(|(at, _)| *at == time) else {
-            return self.place.trade(traded, left, lot);
+            return self.place.trade(amounts, options);
         };
         self.place = before;
-        let filled = self.place.trade(traded, left, lot);
+        let filled = self.place.trade(amounts, options);
         self.by_trades = Some((time, self.place));
         if let Some(level) = level {
-            self.place.depth(level, model, lot);
+            self.place.depth(level, queue, lot);
         }
         filled
     }
@@ -182,7 +182,8 @@ impl Place {
     /// Applies a trade of `traded` lots at the price, of which our orders in front of this one have left `left`.
     /// Returns the lots that this order may fill.
     #[inline]
-    pub fn trade(&mut self, traded: u64, left: u64, lot: f64) -> u64 {
+    pub fn trade(&mut self, (traded, left): (u64, u64), options: &Options) -> u64 {
+        let lot = options.lot;
         match self {
             Self::Careful(front) => {
                 *front = front.saturating_sub_unsigned(left);
@@ -194,13 +195,14 @@ impl Place {
                 let filled = position
                     .trade(float(traded) * lot)
                     .and_then(|()| position.give_back(float(traded - left) * lot))
-                    .and_then(|()| position.take_filled(lot));
+                    .and_then(|()| position.take_filled(lot * float(options.fill_lots)));
                 #[expect(
                     clippy::cast_possible_truncation,
                     clippy::cast_sign_loss,
                     reason = "a whole number from 0 to the lots traded"
                 )]
-                filled.map_or(0, |lots| lots as u64)
+                let steps = filled.map_or(0, |steps| steps as u64);
+                steps.saturating_mul(options.fill_lots)
             }
             Self::Exact(_) | Self::Unknown => 0,
         }

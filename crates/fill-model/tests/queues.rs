@@ -246,6 +246,42 @@ fn a_trade_that_is_stated_twice_counts_once() {
     }
 }
 
+/// Estimated positions are no whole lots; fills are, of the recording, but for what is left of an order.
+#[test]
+fn fills_are_whole_lots_of_the_recording() {
+    let fills = |fill_lots| {
+        let queue = QueueModel::Estimated(Model::Power(2.0));
+        let mut market = Market::of_events(Options {
+            fill_lots,
+            rule: FillRule::Available,
+            ..options(queue)
+        });
+        market.level(Side::Buy, 100, 300);
+        market.submit(maker(1, Side::Buy, 100, 255));
+        let mut fills = Vec::new();
+        for left in [
+            273, 251, 244, 210, 180, 150, 120, 90, 60, 30, 25, 20, 15, 10,
+        ] {
+            market.level(Side::Buy, 100, left);
+            let reports = market.trade(Side::Sell, 100, 40).into_iter();
+            fills.extend(reports.filter_map(|report| match report {
+                Observed::Filled(_, _, lots) => Some(lots),
+                _ => None,
+            }));
+        }
+        fills
+    };
+    let fine = fills(1);
+    assert!(
+        fine.iter().any(|lots| lots % 10 > 0) && fine.len() > 3,
+        "{fine:?}"
+    );
+    let coarse = fills(10);
+    let (last, before) = coarse.split_last().expect("fills");
+    assert!(before.iter().all(|lots| lots % 10 == 0), "{coarse:?}");
+    assert_eq!(before.iter().sum::<u64>() + last, 255, "{coarse:?}");
+}
+
 #[test]
 fn invalid_options_are_refused() {
     let power = |n| options(QueueModel::Estimated(Model::Power(n)));
@@ -268,6 +304,11 @@ fn invalid_options_are_refused() {
     for bad in [0.0, -1.0, f64::NAN] {
         assert_eq!(made(lot(bad)), Some(OptionsError::Lot), "{bad}");
     }
+    let none = Options {
+        fill_lots: 0,
+        ..Options::careful()
+    };
+    assert_eq!(made(none), Some(OptionsError::Lot));
     assert_eq!(
         FillSimulator::of_snapshots(options(QueueModel::Fifo)).err(),
         Some(OptionsError::FifoNeedsOrders)
