@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -853,7 +854,7 @@ fn compressed_files_are_named() {
     let folder = Folder::new("backtest-compressed");
     for (name, first, words) in [
         ("eth.csv", &b"\x1f\x8b\x08\x00rest"[..], "compressed (gzip)"),
-        ("eth.csv.gz", b"\x1f\x8b\x08\x00rest", "gunzip --keep"),
+        ("eth.csv.gz", b"\x1f\x8b\x08\x00rest", "gunzip < "),
         ("eth.npy", b"\x28\xb5\x2f\xfdrest", "compressed (zstd)"),
         ("run.tape", b"\x1f\x8b\x08\x00rest", "compressed (gzip)"),
         ("run.tape.xz", b"\xfd7zXZ\x00rest", "compressed (xz)"),
@@ -868,6 +869,32 @@ fn compressed_files_are_named() {
             message.contains(words) && message.contains(name),
             "{name}: {message}"
         );
+    }
+}
+
+/// The command that the error names makes a file that is read, whatever the name of the compressed one.
+#[test]
+fn the_command_for_a_compressed_file_works_for_any_name() {
+    let shell = |command: &str| Command::new("sh").args(["-c", command]).status().unwrap();
+    if !shell("gzip --version > /dev/null && gunzip --version > /dev/null").success() {
+        return;
+    }
+    let folder = Folder::new("backtest-decompress");
+    let plain = folder.write("plain", &jumping());
+    for name in ["c_gz.csv", "my data.csv", "eth.csv.gz", "it's.csv"] {
+        let path = folder.0.join(name).display().to_string();
+        let quoted = path.replace('\'', r"'\''");
+        assert!(shell(&format!("gzip --stdout '{plain}' > '{quoted}'")).success());
+        let output = run(&folder, &path, &["--overwrite"]);
+        let message = stderr(&output);
+        assert_eq!(exit(&output), 1, "{message}");
+        let (_, command) = message.split_once('`').unwrap();
+        let (command, _) = command.split_once('`').unwrap();
+        assert!(shell(command).success(), "{command}");
+        let (_, made) = command.split_once(" > ").unwrap();
+        let made = made.trim_matches('\'').replace(r"'\''", "'");
+        let output = run(&folder, &made, &["--overwrite"]);
+        assert_eq!(exit(&output), 0, "{made}: {}", stderr(&output));
     }
 }
 
