@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use cambist_backtest::compare::{Chart, Comparison, Curve, Table};
-use cambist_market_data::Timestamp;
+use cambist_market_data::{Timestamp, open_file};
 use cambist_quant::performance::running::RunningMoments;
 use serde_json::{Map, Value, json};
 
@@ -66,12 +65,14 @@ impl RunResults {
     /// Reads `report.json` and `equity.csv` of a folder.
     pub fn read(named: &Named) -> anyhow::Result<Self> {
         let path = named.folder.join(REPORT);
-        let text = std::fs::read_to_string(&path).with_context(|| {
-            format!(
-                "{}: there are no complete results of a backtest",
-                path.display()
-            )
-        })?;
+        let text = open_file(&path)
+            .and_then(std::io::read_to_string)
+            .with_context(|| {
+                format!(
+                    "{}: there are no complete results of a backtest",
+                    path.display()
+                )
+            })?;
         let file: Value =
             serde_json::from_str(&text).with_context(|| path.display().to_string())?;
         let report = file["report"].clone();
@@ -280,7 +281,7 @@ fn amount(text: &str) -> Result<Option<f64>, String> {
 /// The change of equity since the beginning, thinned out, and its returns a minute apart.
 fn equity(path: &Path) -> anyhow::Result<(Equity, Returns, Option<f64>)> {
     let name = || path.display().to_string();
-    let file = File::open(path).with_context(name)?;
+    let file = open_file(path).with_context(name)?;
     let mut lines = BufReader::new(file).lines();
     let head = lines
         .next()

@@ -17,7 +17,9 @@ use cambist_core::{MarketSpec, Price, Qty};
 use cambist_daemon::recording::Player;
 use cambist_market_data::segment::ReadOptions;
 use cambist_market_data::supplied::{Supplied, Supply};
-use cambist_market_data::{Defect, Level, Recording, Snapshot, Timestamp, Update, compressed};
+use cambist_market_data::{
+    Defect, Level, Recording, Snapshot, Timestamp, Update, compressed, open_file,
+};
 use cambist_tape::{Entry, Reader, Tail};
 
 use super::prepare::own_grid;
@@ -243,7 +245,7 @@ pub fn trade_of(spec: &MarketSpec, fill: &Fill) -> Option<Update> {
 }
 
 fn open_segment(path: PathBuf) -> Result<Segment, Defect> {
-    let file = File::open(&path)?;
+    let file = open_file(&path)?;
     let format = |what: String| Defect::Format { what };
     let reader = Reader::open(BufReader::new(file)).map_err(|error| format(error.to_string()))?;
     let player = Player::new(&reader).map_err(|error| format(error.to_string()))?;

@@ -7,11 +7,11 @@ mod page;
 mod text;
 pub mod whole;
 
-use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use cambist_market_data::open_file;
 use cambist_tape::{Difference, Folder, Shelf, empty_at};
 use serde_json::{Value, json};
 
@@ -34,13 +34,15 @@ pub fn list(path: &Path) -> anyhow::Result<Recordings> {
     let name = || path.display().to_string();
     let mut found = Recordings::default();
     if !std::fs::metadata(path).with_context(name)?.is_dir() {
+        // Refuses a pipe, which the reader would wait for.
+        open_file(path).with_context(name)?;
         found.files.push(path.to_owned());
         return Ok(found);
     }
     let folder = Folder::new(path);
     for segment in folder.list().with_context(name)? {
         let file = folder.file(segment.number);
-        let opened = match File::open(&file) {
+        let opened = match open_file(&file) {
             // A running daemon has removed it since.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             opened => opened.with_context(|| file.display().to_string())?,

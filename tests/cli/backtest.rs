@@ -898,6 +898,76 @@ fn the_command_for_a_compressed_file_works_for_any_name() {
     }
 }
 
+/// A pipe is refused at once, wherever a file of data or results is named: opening it would wait for a writer.
+#[test]
+fn pipes_and_devices_are_refused_instead_of_waited_for() {
+    let folder = Folder::new("backtest-pipe");
+    let path = |name: &str| folder.0.join(name).display().to_string();
+    let pipe = |name: &str| {
+        let made = Command::new("mkfifo").arg(path(name)).status().unwrap();
+        assert!(made.success());
+        path(name)
+    };
+    // The words, separated by "; ", are all in the message.
+    let refused = |args: &[&str], words: &str| {
+        let mut command = Command::new("timeout");
+        command
+            .args(["20", env!("CARGO_BIN_EXE_cambist")])
+            .args(args);
+        let output = command.output().unwrap();
+        let message = stderr(&output);
+        assert!(
+            ![0, 124].contains(&exit(&output))
+                && words.split("; ").all(|words| message.contains(words)),
+            "{args:?}: {} {message}",
+            exit(&output)
+        );
+    };
+    let config = config(&folder);
+    let sound = folder.write("eth.csv", &jumping());
+    let out = path("out");
+    let backtest = |data: &[&str], words: &str| {
+        let data = data.iter().flat_map(|data| ["--data", *data]);
+        let fixed = ["backtest", "--config", &config, "--out", &out];
+        refused(&fixed.into_iter().chain(data).collect::<Vec<_>>(), words);
+    };
+    for name in ["a.csv", "a.npy", "a.npz", "a.mkt", "a.tape"] {
+        let pipe = pipe(name);
+        backtest(&[&pipe], &format!("{name}; it is a pipe"));
+        backtest(&[&sound, &pipe], "");
+    }
+    backtest(&[&format!("tape:{}", path("a.csv"))], "a.csv; it is a pipe");
+    backtest(&[&sound, &path("a.csv")], "a.csv; it is a pipe");
+    std::os::unix::fs::symlink("/dev/null", path("device.csv")).unwrap();
+    backtest(&[&path("device.csv")], "device.csv; it is a device");
+    for (of, inner) in [("segments", "0000000001.mkt"), ("tapes", "0000000001.tape")] {
+        std::fs::create_dir(path(of)).unwrap();
+        pipe(&format!("{of}/{inner}"));
+        backtest(&[&path(of)], &format!("{inner}; it is a pipe"));
+    }
+    let scenario = format!("scenario:{}", pipe("a.toml"));
+    backtest(&[&scenario], "not a regular file");
+    refused(
+        &[
+            "backtest",
+            "--config",
+            &path("a.toml"),
+            "--data",
+            &sound,
+            "--out",
+            &out,
+        ],
+        "not a regular file",
+    );
+    std::fs::create_dir(path("results")).unwrap();
+    pipe("results/report.json");
+    let [one, two] = ["one", "two"].map(|name| format!("{name}={}", path("results")));
+    let page = path("page.html");
+    let compare = ["compare", &one, &two, "--out", &page];
+    refused(&compare, "report.json; it is a pipe");
+    refused(&["replay", &path("a.tape")], "it is a pipe");
+}
+
 /// A horizon that no fill reached is there, and so is the time between two polls.
 #[test]
 fn horizons_without_data_and_the_poll_interval_are_stated() {

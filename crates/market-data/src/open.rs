@@ -8,6 +8,7 @@ use crate::compressed::compressed;
 use crate::csv::{CsvOptions, CsvReader};
 use crate::defect::Result;
 use crate::event::Event;
+use crate::file;
 use crate::grid::Grid;
 use crate::npy::{TickOptions, TickReader};
 #[cfg(feature = "parquet")]
@@ -114,7 +115,7 @@ pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Recording> {
         Inspector::new(path.display().to_string(), Tolerance::NONE).format(what)
     };
     for path in paths {
-        if let Some(what) = compressed(path) {
+        if let Some(what) = file::refused(path).or_else(|| compressed(path)) {
             return refuse(path, &what);
         }
     }

@@ -15,7 +15,6 @@ mod cells;
 mod table;
 mod writer;
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -26,6 +25,7 @@ use crate::check::{DEFAULT_MAX_GAP_NANOS, DEFAULT_PRICE_FACTOR, EventCheckResult
 use crate::columns::{Columns, Levels};
 use crate::decimal::Decimal;
 use crate::defect::{Defect, Place, Result};
+use crate::file::open_file;
 use crate::grid::{Grid, StepFinder};
 use crate::open::Current;
 use crate::report::{Inspector, Report, Tolerance};
@@ -89,7 +89,7 @@ impl CsvReader {
     /// Opens a file.
     pub fn open(path: &Path, options: &CsvOptions) -> Result<Self> {
         let inspector = Inspector::new(path.display().to_string(), options.tolerance);
-        let file = File::open(path).map_err(|error| inspector.error(Place::File, error))?;
+        let file = open_file(path).map_err(|error| inspector.error(Place::File, error))?;
         Self::with(file, inspector, options)
     }
 
@@ -283,7 +283,7 @@ impl SnapshotSource for CsvReader {
 /// `rows` rows. `None` if they do not determine them. Reading verifies every row.
 pub fn find_grid(path: &Path, rows: u64, options: &CsvOptions) -> Result<Option<Grid>> {
     let inspector = Inspector::new(path.display().to_string(), options.tolerance);
-    let file = File::open(path).map_err(|error| inspector.error(Place::File, error))?;
+    let file = open_file(path).map_err(|error| inspector.error(Place::File, error))?;
     let (mut table, columns, _) = Table::begin(Box::new(file), inspector, options)?;
     let (mut tick, mut lot) = (StepFinder::default(), StepFinder::default());
     let mut take = |record: &ByteRecord, price: usize, quantity: usize| {

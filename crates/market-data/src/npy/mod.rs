@@ -26,7 +26,6 @@ mod header;
 mod row;
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
@@ -35,6 +34,7 @@ use crate::check::{
 };
 use crate::defect::{Defect, Place, Result};
 use crate::event::Event;
+use crate::file::open_file;
 use crate::grid::{Grid, StepFinder};
 use crate::open::Current;
 use crate::report::{Inspector, Report, Tolerance};
@@ -336,7 +336,7 @@ struct Rows {
 impl Rows {
     fn open(path: &Path, tolerance: Tolerance) -> Result<Self> {
         let inspector = Inspector::new(path.display().to_string(), tolerance);
-        let file = File::open(path).map_err(|error| inspector.error(Place::File, error))?;
+        let file = open_file(path).map_err(|error| inspector.error(Place::File, error))?;
         match Bytes::of_file(file) {
             Ok(input) => Self::new(input, inspector),
             Err(defect) => Err(inspector.error(Place::File, defect)),

@@ -16,6 +16,7 @@ use super::column::{Cell, Column};
 use crate::check::{DEFAULT_MAX_GAP_NANOS, DEFAULT_PRICE_FACTOR, EventCheckResult};
 use crate::columns::{Columns, LEVELS_MAX, Levels};
 use crate::defect::{Defect, Place, Result};
+use crate::file::open_file;
 use crate::grid::{Grid, StepFinder};
 use crate::open::Current;
 use crate::report::{Inspector, Report, Tolerance};
@@ -196,7 +197,7 @@ fn open(
     options: &ParquetOptions,
 ) -> Result<(Rows, Columns, Units)> {
     let io = |error| inspector.error(Place::File, error);
-    let file = File::open(path).map_err(io)?;
+    let file = open_file(path).map_err(io)?;
     let len = file.metadata().map_err(io)?.len();
     let file = match guarded(|| SerializedFileReader::new(file)) {
         Ok(file) => file,

@@ -8,6 +8,7 @@ use super::frame::{self, Entry, FRAME_BYTES, INDEX, KEY, PREFIX_BYTES, TRAILER_B
 use super::wire::PADDING;
 use super::{Content, Header};
 use crate::defect::Defect;
+use crate::file::open_file;
 
 /// What follows at an offset of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub struct Segment {
 impl Segment {
     /// Opens a segment and reads its header.
     pub fn open(path: &Path) -> Result<Self, Defect> {
-        let file = File::open(path)?;
+        let file = open_file(path)?;
         let length = file.metadata()?.len();
         let format = |what: &str| Defect::Format {
             what: what.to_owned(),

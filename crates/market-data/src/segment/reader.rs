@@ -76,6 +76,7 @@ pub fn content(path: &Path) -> Result<Content> {
     let Some(first) = first else {
         return inspector.format("the folder has no segments of recorded market data");
     };
+    let inspector = Inspector::new(first.display().to_string(), Tolerance::NONE);
     let segment = Segment::open(&first).map_err(|defect| inspector.error(Place::File, defect))?;
     Ok(segment.content())
 }
