@@ -15,9 +15,10 @@ impl Decimal {
     /// More decimals than any market has; sufficient for tokens with 18 decimals.
     pub const MAX_SCALE: u8 = 30;
 
-    /// Parses `12`, `12.50`, `.5` or `1.25e-05`; trailing zeros after the point are dropped. `None` for a sign, for
-    /// text that is not a number, and for a number that does not fit.
+    /// Parses `12`, `+12.50`, `.5` or `1.25e-05`; trailing zeros after the point are dropped. `None` for a minus sign,
+    /// for text that is not a number, and for a number that does not fit.
     pub fn parse(text: &[u8]) -> Option<Self> {
+        let text = text.strip_prefix(b"+").unwrap_or(text);
         let (number, exponent) = match text.iter().position(|byte| matches!(byte, b'e' | b'E')) {
             None => (text, 0),
             Some(at) => (&text[..at], exponent(&text[at + 1..])?),
@@ -105,6 +106,7 @@ mod tests {
             ("12", 12, 0),
             ("012.50", 125, 1),
             (".5", 5, 1),
+            ("+12.50", 125, 1),
             ("7.", 7, 0),
             ("0", 0, 0),
             ("0.000", 0, 0),
@@ -128,7 +130,9 @@ mod tests {
             "",
             ".",
             "-1",
-            "+1",
+            "+",
+            "++1",
+            "+-1",
             "1,5",
             "1.2.3",
             "nan",

@@ -190,6 +190,22 @@ fn floats_of_other_programs_are_read_exactly() {
     assert_eq!(snapshots[0].bids, levels(&[(100_283, 1)]));
 }
 
+#[test]
+fn a_plus_sign_is_that_of_the_number() {
+    let text =
+        "# tick=0.01 lot=0.001\ntime_s,sequence,side,px,qty\n1723161256,+7,bid,+2681.62,+.5\n";
+    let (snapshots, error, _) = read(open(text, &options("")).unwrap());
+    assert_eq!(error, None);
+    assert_eq!(snapshots[0].bids, levels(&[(268_162, 500)]));
+    assert_eq!(snapshots[0].sequence, 7);
+    for bad in ["++2681.62", "+-2681.62", "-2681.62", "+"] {
+        let text = text.replace("+2681.62", bad);
+        let error = read(open(&text, &options("")).unwrap()).1.unwrap();
+        let expected = format!("px is {bad:?}, but must be a number above 0");
+        assert!(error.contains(&expected), "{error}");
+    }
+}
+
 /// The second of three rows is bad: reported with its line, or left out and counted.
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]

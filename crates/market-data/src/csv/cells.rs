@@ -197,8 +197,9 @@ fn float(cell: &[u8], step: Step) -> Option<u64> {
 }
 
 fn whole(cell: &[u8]) -> Option<u64> {
-    let sound = !cell.is_empty() && cell.iter().all(u8::is_ascii_digit);
-    sound.then(|| std::str::from_utf8(cell).ok()?.parse().ok())?
+    let digits = cell.strip_prefix(b"+").unwrap_or(cell);
+    let sound = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    sound.then(|| std::str::from_utf8(digits).ok()?.parse().ok())?
 }
 
 fn time(cell: &[u8], name: &str, unit: Option<TimeUnit>) -> Result<Timestamp, Defect> {
