@@ -84,7 +84,16 @@ impl Timestamp {
         let nanos = seconds.checked_mul(1_000_000_000)?.checked_add(fraction)?;
         (nanos >= 0).then_some(Self(nanos))
     }
+
+    /// Whether a text lacks nothing but the zone that [`Self::from_rfc3339`] requires.
+    pub(crate) fn lacks_zone(text: &str) -> bool {
+        Self::from_rfc3339(&format!("{text}Z")).is_some()
+    }
 }
+
+/// What a time must be that has no zone.
+pub(crate) const WITH_ZONE: &str =
+    "a time with its zone: if it is UTC, append Z or +00:00, as in 2024-08-08 23:54:16Z";
 
 /// As RFC 3339 in UTC, with as many decimals as are needed.
 impl fmt::Display for Timestamp {
@@ -246,6 +255,16 @@ mod tests {
             "2024-08-08T23:54:16Zz",
         ] {
             assert_eq!(Timestamp::from_rfc3339(text), None, "{text}");
+        }
+        for (text, lacks_zone) in [
+            ("2024-08-08T23:54:16", true),
+            ("2024-08-08 23:54:16.123456", true),
+            ("2024-08-08 23:54:16Z", false),
+            ("2024-08-08 23:54:16+00:00", false),
+            ("2024-08-08", false),
+            ("1723161256", false),
+        ] {
+            assert_eq!(Timestamp::lacks_zone(text), lacks_zone, "{text}");
         }
         assert_eq!(Timestamp::from_unit(-1, TimeUnit::Seconds), None);
         assert_eq!(Timestamp::from_unit(i64::MAX, TimeUnit::Microseconds), None);

@@ -190,6 +190,35 @@ fn floats_of_other_programs_are_read_exactly() {
     assert_eq!(snapshots[0].bids, levels(&[(100_283, 1)]));
 }
 
+/// As pandas writes them: a space instead of the T, and an offset or no zone.
+#[test]
+fn times_of_pandas_are_read_if_they_have_a_zone() {
+    let text = |time: &str| {
+        format!(
+            "# tick=1 lot=1\ntime,exchange_time,side,px,qty\n{time},2024-08-08T23:54:16Z,bid,2684,1\n"
+        )
+    };
+    for (time, nanos) in [
+        ("2024-08-08 23:54:16+00:00", 0),
+        ("2024-08-08 23:54:16.123456+00:00", 123_456_000),
+        ("2024-08-09 01:54:16.5+02:00", 500_000_000),
+        ("2024-08-08 23:54:16Z", 0),
+    ] {
+        let (snapshots, error, _) = read(open(&text(time), &options("")).unwrap());
+        assert_eq!(error, None, "{time}");
+        let expected = Timestamp(1_723_161_256_000_000_000 + nanos);
+        assert_eq!(snapshots[0].local_time, expected, "{time}");
+    }
+    for time in ["2024-08-08 23:54:16.123456", "2024-08-08T23:54:16"] {
+        let error = read(open(&text(time), &options("")).unwrap()).1.unwrap();
+        let words = format!("a.csv: line 3: time is {time:?}, but must be a time with its zone");
+        assert!(
+            error.contains(&words) && error.contains("append Z or +00:00"),
+            "{error}"
+        );
+    }
+}
+
 #[test]
 fn a_plus_sign_is_that_of_the_number() {
     let text =

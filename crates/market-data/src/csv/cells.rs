@@ -8,7 +8,7 @@ use crate::decimal::Decimal;
 use crate::defect::Defect;
 use crate::grid::{Grid, Step};
 use crate::snapshot::{Level, Snapshot};
-use crate::time::{TimeUnit, Timestamp};
+use crate::time::{TimeUnit, Timestamp, WITH_ZONE};
 use crate::units::{Unit, Units};
 use ::csv::ByteRecord;
 
@@ -220,6 +220,7 @@ fn time(cell: &[u8], name: &str, unit: Option<TimeUnit>) -> Result<Timestamp, De
             Some(TimeUnit::Milliseconds) => "milliseconds since 1970, up to the year 2262",
             Some(TimeUnit::Microseconds) => "microseconds since 1970, up to the year 2262",
             Some(TimeUnit::Nanoseconds) => "nanoseconds since 1970, up to the year 2262",
+            None if std::str::from_utf8(cell).is_ok_and(Timestamp::lacks_zone) => WITH_ZONE,
             None => "a time such as 2024-08-08T23:54:16.302Z, or its column named with a unit",
         };
         bad(name, cell, must)

@@ -6,7 +6,7 @@ use super::column::Cell;
 use crate::decimal::Decimal;
 use crate::defect::Defect;
 use crate::grid::Step;
-use crate::time::{TimeUnit, Timestamp};
+use crate::time::{TimeUnit, Timestamp, WITH_ZONE};
 use crate::units::Unit;
 
 /// A point in time; `unit` applies to columns of integers.
@@ -26,12 +26,16 @@ pub fn time(cell: Cell<'_>, name: &str, unit: Option<TimeUnit>) -> Result<Timest
         .filter(|nanos| *nanos >= 0)
         .map(Timestamp)
         .ok_or_else(|| {
-            bad(
-                name,
-                cell,
-                "a point in time since 1970: a timestamp, a whole number with its unit in the \
-                 column's name, or a text such as 2024-08-08T23:54:16.302Z",
-            )
+            let must = match cell {
+                Cell::Text(text) if std::str::from_utf8(text).is_ok_and(Timestamp::lacks_zone) => {
+                    WITH_ZONE
+                }
+                _ => {
+                    "a point in time since 1970: a timestamp, a whole number with its unit in the \
+                         column's name, or a text such as 2024-08-08T23:54:16.302Z"
+                }
+            };
+            bad(name, cell, must)
         })
 }
 
@@ -144,5 +148,23 @@ fn text(cell: Cell<'_>) -> String {
         Cell::Float(value) => value.to_string(),
         Cell::Text(text) => String::from_utf8_lossy(&text[..text.len().min(80)]).into_owned(),
         Cell::Nanos(nanos) => Timestamp(nanos).to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+    use super::*;
+
+    #[test]
+    fn a_text_without_a_zone_is_refused_with_the_remedy() {
+        let read = |text: &str| time(Cell::Text(text.as_bytes()), "time", None);
+        let whole = read("2024-08-08 23:54:16+00:00").unwrap();
+        assert_eq!(whole, Timestamp(1_723_161_256_000_000_000));
+        let error = read("2024-08-08 23:54:16").unwrap_err().to_string();
+        assert!(error.contains("append Z or +00:00"), "{error}");
+        let error = read("yesterday").unwrap_err().to_string();
+        assert!(error.contains("a point in time since 1970"), "{error}");
     }
 }
