@@ -8,6 +8,7 @@ use cambist_daemon::config::venue::VenueKind;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+use crate::backtest::no_rows::naming_the_files;
 use crate::backtest::skip::naming_the_option;
 use crate::commands;
 use crate::commands::{daemon_control, resume};
@@ -758,11 +759,11 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Replay(args) => commands::replay::run(args, cli.json),
         Command::Why(args) => commands::why::run(args, cli.json),
         Command::Sim(args) => commands::sim::run(args, cli.json),
-        Command::Backtest(args) => {
-            commands::backtest::run(args, cli.json).map_err(naming_the_option)
-        }
+        Command::Backtest(args) => commands::backtest::run(args, cli.json)
+            .map_err(|error| naming_the_files(naming_the_option(error), &args.inputs)),
         Command::Compare(args) => commands::compare::run(args, cli.json),
-        Command::Sweep(args) => commands::sweep::run(args, cli.json).map_err(naming_the_option),
+        Command::Sweep(args) => commands::sweep::run(args, cli.json)
+            .map_err(|error| naming_the_files(naming_the_option(error), &args.inputs)),
         Command::Tournament(args) => commands::tournament::run(args, cli.json),
         Command::Merge(args) => commands::merge::run(args, cli.json),
     }

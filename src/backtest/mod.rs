@@ -5,6 +5,7 @@ pub mod arguments;
 pub mod compare;
 mod flat;
 pub mod inputs;
+pub mod no_rows;
 pub mod prepare;
 pub mod processes;
 pub mod results;

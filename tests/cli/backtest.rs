@@ -898,6 +898,54 @@ fn the_command_for_a_compressed_file_works_for_any_name() {
     }
 }
 
+/// Files that hold a header alone are named, and those of other markets are not.
+#[test]
+fn files_without_rows_are_named() {
+    let folder = Folder::new("backtest-no-rows");
+    let rows = jumping();
+    let header: String = rows
+        .lines()
+        .take(2)
+        .map(|line| line.to_owned() + "\n")
+        .collect();
+    let table = folder.write("table.csv", &header);
+    let second = folder.write("second.csv", &header);
+    let ticks = folder.0.join("ticks.npy");
+    std::fs::write(&ticks, npy(&[])).unwrap();
+    let ticks = ticks.display().to_string();
+    let units = ["--tick", "0.01", "--lot", "0.001"];
+    for (data, more, names) in [
+        (&table, &[][..], vec!["table.csv: "]),
+        (
+            &table,
+            &["--data", &second],
+            vec!["table.csv, ", "second.csv: "],
+        ),
+        (&ticks, &units, vec!["ticks.npy: "]),
+    ] {
+        let output = run(&folder, data, more);
+        let message = stderr(&output);
+        assert_eq!(exit(&output), 1, "{message}");
+        let text = [
+            "the data of ETH-USDC have no rows",
+            "(0 rows read)",
+            "export again",
+        ];
+        for words in names.iter().chain(&text) {
+            assert!(message.contains(words), "{words}: {message}");
+        }
+    }
+    // Every row is left out.
+    let off = rows.replace("tick=0.01", "tick=1000");
+    let off = folder.write("off.csv", &off);
+    let output = run(&folder, &off, &["--skip", "off-grid"]);
+    let message = stderr(&output);
+    assert!(
+        message.contains("off.csv: ") && message.contains("(600 rows read)"),
+        "{message}"
+    );
+}
+
 /// A pipe is refused at once, wherever a file of data or results is named: opening it would wait for a writer.
 #[test]
 fn pipes_and_devices_are_refused_instead_of_waited_for() {

@@ -63,10 +63,14 @@ pub enum BacktestError {
     #[error("{0}")]
     Unsupported(String),
     /// No rows at all.
-    #[error("the data of {market} have no rows that change its book at the exchange")]
+    #[error(
+        "the data of {market} have no rows that change its book at the exchange ({rows} rows read)"
+    )]
     NoRows {
         /// Market name.
         market: String,
+        /// Rows that were read, and left out or without effect.
+        rows: u64,
     },
     /// No price to value anything at.
     #[error(

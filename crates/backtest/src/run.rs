@@ -145,7 +145,8 @@ impl Backtest {
             feed.advance()?;
             if feed.time() == NEVER {
                 let market = spec.name.clone();
-                return Err(BacktestError::NoRows { market });
+                let rows = feed.data().report().rows;
+                return Err(BacktestError::NoRows { market, rows });
             }
             feeds.push(feed);
         }
