@@ -898,6 +898,63 @@ fn the_command_for_a_compressed_file_works_for_any_name() {
     }
 }
 
+/// The order of files is named where it is wrong, and not where they overlap.
+#[test]
+fn files_in_the_wrong_order_are_named() {
+    let folder = Folder::new("backtest-order");
+    let whole = jumping();
+    let rows: Vec<_> = whole.lines().collect();
+    let table = |name: &str, from: usize, to: usize| {
+        let lines = [&rows[..2], &rows[from..to]].concat();
+        folder.write(name, &(lines.join("\n") + "\n"))
+    };
+    let quiet = quiet_ticks();
+    let ticks = |name: &str, rows: &[(u64, i64, f64, f64)]| {
+        let path = folder.0.join(name);
+        std::fs::write(&path, npy(rows)).unwrap();
+        path.display().to_string()
+    };
+    let half = quiet.len() / 2;
+    let units = ["--tick", "0.01", "--lot", "0.001"];
+    let (monday, tuesday) = (table("monday.csv", 2, 302), table("tuesday.csv", 302, 602));
+    let (first, second) = (
+        ticks("1.npy", &quiet[..half]),
+        ticks("2.npy", &quiet[half..]),
+    );
+    let empty = table("empty.csv", 2, 2);
+    for (files, place) in [
+        (&[&tuesday, &monday][..], "monday.csv: line 3:"),
+        (&[&tuesday, &empty, &monday], "monday.csv: line 3:"),
+        (&[&second, &first], "1.npy: row 0:"),
+    ] {
+        let more: Vec<_> = files[1..]
+            .iter()
+            .flat_map(|file| ["--data", file])
+            .collect();
+        let output = run(&folder, files[0], &[&more[..], &units].concat());
+        let message = stderr(&output);
+        assert_eq!(exit(&output), 1, "{message}");
+        for words in [
+            place,
+            files[0],
+            "in the wrong order",
+            "give the oldest one first",
+        ] {
+            assert!(message.contains(words), "{words}: {message}");
+        }
+        assert!(!message.contains("--skip"), "{message}");
+    }
+    let overlapping = table("overlapping.csv", 250, 602);
+    let output = run(&folder, &monday, &["--data", &overlapping]);
+    let message = stderr(&output);
+    assert!(
+        message.contains("overlapping.csv: line 3:") && message.contains("--skip backward"),
+        "{message}"
+    );
+    let output = run(&folder, &monday, &["--data", &empty, "--data", &tuesday]);
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+}
+
 /// Files that hold a header alone are named, and those of other markets are not.
 #[test]
 fn files_without_rows_are_named() {

@@ -129,6 +129,18 @@ pub enum Defect {
         /// The latest one before it.
         previous: Timestamp,
     },
+    /// Files of one recording in another order than their times. It cannot be skipped: all of a file would be left out.
+    #[error(
+        "its first row, of {time}, is before that of the file before it, {before}, which begins at {begin}: the files are probably given in the wrong order; give the oldest one first"
+    )]
+    FileOrder {
+        /// The first row's time.
+        time: Timestamp,
+        /// The file before it.
+        before: String,
+        /// Time of that file's first row.
+        begin: Timestamp,
+    },
     /// See [`DefectKind::Backward`].
     #[error("sequence {sequence} is before that of the row before it, {previous}")]
     BackwardSequence {
@@ -273,7 +285,7 @@ impl Defect {
             Self::UnknownEvent { .. } => DefectKind::UnknownEvent,
             Self::Truncated { .. } => DefectKind::Truncated,
             Self::Damaged { .. } => DefectKind::Damaged,
-            Self::Format { .. } | Self::Io(_) => return None,
+            Self::FileOrder { .. } | Self::Format { .. } | Self::Io(_) => return None,
         })
     }
 }

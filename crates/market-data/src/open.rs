@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::check::{DEFAULT_MAX_GAP_NANOS, DEFAULT_PRICE_FACTOR};
 use crate::compressed::compressed;
 use crate::csv::{CsvOptions, CsvReader};
-use crate::defect::Result;
+use crate::defect::{Defect, Error, Result};
 use crate::event::Event;
 use crate::file;
 use crate::grid::Grid;
@@ -17,6 +17,7 @@ use crate::report::{Inspector, Report, Tolerance};
 use crate::segment::{self, Content, EventSegments, ReadOptions, SnapshotSegments};
 use crate::snapshot::Snapshot;
 use crate::source::{EventSource, LiveSource, SnapshotSource};
+use crate::time::Timestamp;
 use crate::units::Units;
 
 /// A recording.
@@ -148,7 +149,7 @@ pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Recording> {
                 ..TickOptions::new(Grid { tick, lot })
             };
             let reader = TickReader::open(first, &options)?;
-            Ok(events(reader, rest, TickReader::continue_with))
+            Ok(events(reader, first, rest, TickReader::continue_with))
         }
         Format::Csv => {
             let options = CsvOptions {
@@ -161,7 +162,7 @@ pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Recording> {
             };
             let reader = CsvReader::open(first, &options)?;
             let resume = move |reader: CsvReader, path: &Path| reader.continue_with(path, &options);
-            Ok(snapshots(reader, rest, resume))
+            Ok(snapshots(reader, first, rest, resume))
         }
         #[cfg(feature = "parquet")]
         Format::Parquet => {
@@ -176,7 +177,7 @@ pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Recording> {
             let reader = ParquetReader::open(first, &options)?;
             let resume =
                 move |reader: ParquetReader, path: &Path| reader.continue_with(path, &options);
-            Ok(snapshots(reader, rest, resume))
+            Ok(snapshots(reader, first, rest, resume))
         }
         #[cfg(not(feature = "parquet"))]
         Format::Parquet => refuse(
@@ -228,14 +229,23 @@ struct Sequence<R> {
     rest: VecDeque<PathBuf>,
     resume: Resume<R>,
     grid: Grid,
+    /// The file that is read.
+    path: PathBuf,
+    /// Time of its first row; `None` before that.
+    begin: Option<Timestamp>,
+    /// The file before it that has rows, and the time of its first row.
+    before: Option<(PathBuf, Timestamp)>,
     /// Reports of finished readers.
     report: Report,
 }
 
 impl<R: Current> Sequence<R> {
-    fn new(reader: R, rest: &[PathBuf], resume: Resume<R>) -> Self {
+    fn new(reader: R, first: &Path, rest: &[PathBuf], resume: Resume<R>) -> Self {
         Self {
             grid: reader.steps(),
+            path: first.to_owned(),
+            begin: None,
+            before: None,
             reader: Some(reader),
             rest: rest.iter().cloned().collect(),
             resume,
@@ -250,11 +260,16 @@ impl<R: Current> Sequence<R> {
             };
             match reader.step() {
                 Ok(false) => {}
-                Ok(true) => return Ok(true),
+                Ok(true) => {
+                    if self.begin.is_none() {
+                        self.begin = reader.account().last;
+                    }
+                    return Ok(true);
+                }
                 Err(error) => {
                     // Nothing is read after an error.
                     self.rest.clear();
-                    return Err(error);
+                    return Err(self.in_order(error));
                 }
             }
             let Some(path) = self.rest.pop_front() else {
@@ -265,7 +280,27 @@ impl<R: Current> Sequence<R> {
             self.reader = before
                 .map(|before| (self.resume)(before, &path))
                 .transpose()?;
+            let read = std::mem::replace(&mut self.path, path);
+            if let Some(begin) = self.begin.take() {
+                self.before = Some((read, begin));
+            }
         }
+    }
+
+    /// The error of a file's first row, if that is before the first row of the file before it: not that row is wrong,
+    /// but the order of the files.
+    fn in_order(&self, mut error: Box<Error>) -> Box<Error> {
+        if let (None, Some((before, begin)), Defect::BackwardTime { time, .. }) =
+            (self.begin, &self.before, &error.defect)
+            && time < begin
+        {
+            error.defect = Defect::FileOrder {
+                time: *time,
+                before: before.display().to_string(),
+                begin: *begin,
+            };
+        }
+        error
     }
 
     fn account(&self) -> &Report {
@@ -305,22 +340,34 @@ impl<R: Current<Row = Snapshot>> SnapshotSource for Sequence<R> {
 
 fn events<R: Current<Row = Event> + EventSource + 'static>(
     reader: R,
+    first: &Path,
     rest: &[PathBuf],
     resume: impl Fn(R, &Path) -> Result<R> + 'static,
 ) -> Recording {
     if rest.is_empty() {
         return Recording::Events(Box::new(reader));
     }
-    Recording::Events(Box::new(Sequence::new(reader, rest, Box::new(resume))))
+    Recording::Events(Box::new(Sequence::new(
+        reader,
+        first,
+        rest,
+        Box::new(resume),
+    )))
 }
 
 fn snapshots<R: Current<Row = Snapshot> + SnapshotSource + 'static>(
     reader: R,
+    first: &Path,
     rest: &[PathBuf],
     resume: impl Fn(R, &Path) -> Result<R> + 'static,
 ) -> Recording {
     if rest.is_empty() {
         return Recording::Snapshots(Box::new(reader));
     }
-    Recording::Snapshots(Box::new(Sequence::new(reader, rest, Box::new(resume))))
+    Recording::Snapshots(Box::new(Sequence::new(
+        reader,
+        first,
+        rest,
+        Box::new(resume),
+    )))
 }
