@@ -898,6 +898,27 @@ fn the_command_for_a_compressed_file_works_for_any_name() {
     }
 }
 
+/// The command that the error names makes a complete file of one that lacks its last line break.
+#[test]
+fn a_missing_line_break_at_the_end_is_added_by_the_command_of_the_error() {
+    let folder = Folder::new("backtest-line-break");
+    let rows = jumping();
+    let data = folder.write("my eth.csv", rows.trim_end());
+    let output = run(&folder, &data, &[]);
+    let message = stderr(&output);
+    assert_eq!(exit(&output), 1, "{message}");
+    assert!(
+        message.contains("line 602: the file ends too early"),
+        "{message}"
+    );
+    let command = message.split('`').nth(1).unwrap();
+    let done = Command::new("sh").args(["-c", command]).status().unwrap();
+    assert!(done.success(), "{command}");
+    assert_eq!(std::fs::read_to_string(&data).unwrap(), rows);
+    let output = run(&folder, &data, &[]);
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+}
+
 /// The order of files is named where it is wrong, and not where they overlap.
 #[test]
 fn files_in_the_wrong_order_are_named() {

@@ -381,6 +381,28 @@ fn a_file_that_is_cut_is_named_wherever_it_is() {
     }
 }
 
+/// A last line that may be complete is refused with what makes it so; one that lacks cells is not.
+#[test]
+fn a_missing_line_break_at_the_end_has_a_remedy() {
+    let (line, _) = WIDE.rsplit_once('\n').unwrap();
+    let error = read(open(line, &options("")).unwrap()).1.unwrap();
+    assert!(
+        error.contains("does not end with a line break") && error.ends_with("`echo >> a.csv`"),
+        "{error}"
+    );
+    let long = "# tick=1 lot=1\ntime_s,side,px,qty\n1723161256,bid,2684,1\n1723161256,ask,2685,1";
+    let error = read(open(long, &options("")).unwrap()).1.unwrap();
+    assert!(error.ends_with("`echo >> a.csv`"), "{error}");
+    let whole = format!("{long}\n");
+    assert_eq!(read(open(&whole, &options("")).unwrap()).1, None);
+    let (short, _) = line.rsplit_once(',').unwrap();
+    let error = read(open(short, &options("")).unwrap()).1.unwrap();
+    assert!(
+        error.ends_with("its last line is incomplete: it has 7 of 8 cells"),
+        "{error}"
+    );
+}
+
 #[test]
 fn files_without_snapshots_are_refused() {
     for (text, expected) in [

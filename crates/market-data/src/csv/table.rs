@@ -8,6 +8,7 @@ use super::CsvOptions;
 use crate::columns::Columns;
 use crate::defect::{Defect, Place, Result};
 use crate::report::Inspector;
+use crate::shell::word;
 use crate::units::Units;
 
 /// Reads records in succession, one ahead, so that the last one is known.
@@ -152,9 +153,17 @@ impl Table {
     /// Checks that the current record is complete.
     pub fn check(&self, row: Row) -> std::result::Result<(), Defect> {
         if row.cut {
-            return Err(Defect::Truncated {
-                what: "its last line is incomplete".to_owned(),
-            });
+            // A number that lost its last digits is a number as well.
+            let (cells, width) = (self.record.len(), self.width);
+            let what = if cells == width {
+                format!(
+                    "its last line does not end with a line break, so that its last cell may be incomplete; if the file is complete, add one with `echo >> {}`",
+                    word(&self.inspector.file)
+                )
+            } else {
+                format!("its last line is incomplete: it has {cells} of {width} cells")
+            };
+            return Err(Defect::Truncated { what });
         }
         if self.record.len() == self.width {
             return Ok(());
