@@ -289,6 +289,7 @@ impl<R: Current> Sequence<R> {
 
     /// The error of a file's first row, if that is before the first row of the file before it: not that row is wrong,
     /// but the order of the files.
+    #[expect(clippy::unnecessary_box_returns, reason = "results carry it boxed")]
     fn in_order(&self, mut error: Box<Error>) -> Box<Error> {
         if let (None, Some((before, begin)), Defect::BackwardTime { time, .. }) =
             (self.begin, &self.before, &error.defect)
