@@ -1,10 +1,11 @@
 //! Advice that follows from the numbers of a run, in sentences. Nothing is stated that the sample does not support.
 
+use cambist_core::notification::Control;
 use cambist_report::summary::PnlRow;
 
 use crate::data_defects::DataDefects;
 use crate::markouts::MarkoutReport;
-use crate::report::{LevelReport, Report};
+use crate::report::{LevelReport, Report, SideReport};
 
 /// With fills in fewer spans of time no conclusion is drawn from them: what follows one another in one span is one
 /// observation, and a confidence band needs many.
@@ -169,18 +170,54 @@ fn causes(report: &Report, pnl: &PnlRow) -> Vec<String> {
     advice
 }
 
-fn quoted(report: &Report) -> String {
-    let each = report.sides.iter().flat_map(|side| {
-        let reasons = side.withheld_s.iter();
-        reasons.map(move |(reason, seconds)| (side, reason, *seconds))
-    });
-    let longest = each.max_by(|a, b| a.2.total_cmp(&b.2));
-    let reason = longest.map_or_else(String::new, |(side, reason, seconds)| {
+/// Whether an operator can act on a reason for missing quotes: it is neither routine nor as configured, and not the
+/// strategy's own choice.
+fn is_actionable(reason: &str) -> bool {
+    let control = Control::named(reason);
+    control.is_none_or(|control| {
+        !control.is_routine() && !control.is_by_design() && control != Control::NotWanted
+    })
+}
+
+/// The longest reason for missing quotes, and the longest one that an operator can act on, where that is another one.
+/// Of reasons that last equally long for display, the one to act on is named.
+fn longest_reasons(sides: &[SideReport]) -> String {
+    let longest = |actionable: bool| {
+        let each = sides.iter().flat_map(|side| {
+            let reasons = side.withheld_s.iter();
+            reasons.map(move |(reason, seconds)| (side, reason.as_str(), *seconds))
+        });
+        let own = each.filter(|(_, reason, _)| is_actionable(reason) == actionable);
+        // Of equals the first.
+        own.reduce(|longest, one| if one.2 > longest.2 { one } else { longest })
+    };
+    let named = |(side, reason, seconds): (&SideReport, &str, f64)| {
         format!(
-            "; the engine's longest reason for none was {reason}, {seconds:.0} s on the {} side of {}",
+            "{reason}, {seconds:.0} s on the {} side of {}",
             side.side, side.market
         )
-    });
+    };
+    match (longest(true), longest(false)) {
+        (None, None) => String::new(),
+        (Some(one), other) if other.is_none_or(|other| one.2.round() >= other.2.round()) => {
+            format!("; the engine's longest reason for none was {}", named(one))
+        }
+        (Some(one), Some(other)) if one.2.round() > 0.0 => format!(
+            "; the engine's longest reason for none was {}, and the longest one to act on {}",
+            named(other),
+            named(one)
+        ),
+        (_, Some(other)) | (Some(other), None) => {
+            format!(
+                "; the engine's longest reason for none was {}",
+                named(other)
+            )
+        }
+    }
+}
+
+fn quoted(report: &Report) -> String {
+    let reason = longest_reasons(&report.sides);
     let as_polled = report.quoted_both_sides_as_polled_ratio;
     let polled = if as_polled - report.quoted_both_sides_ratio > POLLED_MORE {
         // The engine's reasons do not explain the difference.
@@ -224,6 +261,36 @@ mod tests {
         assert!(of(2.0, 4.0, 3.0, 5.0).starts_with("Fills neither earn nor lose"));
         assert!(of(2.0, 4.0, 1.0, 5.0).ends_with("Tighter quotes may earn more."));
         assert!(!of(2.0, 4.0, 1.0, -5.0).contains("Tighter"));
+    }
+
+    #[test]
+    fn a_reason_to_act_on_is_named() {
+        let of = |buy: &[(&str, f64)], sell: &[(&str, f64)]| {
+            let side = |side, reasons: &[(&str, f64)]| SideReport {
+                market: "M".to_owned(),
+                side,
+                quoted_s: 0.0,
+                quoted_as_polled_s: 0.0,
+                withheld_s: reasons.iter().map(|(r, s)| ((*r).to_owned(), *s)).collect(),
+            };
+            longest_reasons(&[side("buy", buy), side("sell", sell)])
+        };
+        let order_value =
+            "; the engine's longest reason for none was order_value, 345 s on the buy side of M";
+        // Equal for display, whatever the sides and the fractions of a second.
+        for other in ["not_configured", "not_wanted", "recovering"] {
+            let value = of(&[("order_value", 345.0)], &[(other, 345.2)]);
+            assert_eq!(value, order_value, "{other}");
+        }
+        assert_eq!(
+            of(&[("order_value", 345.0)], &[("not_configured", 500.0)]),
+            "; the engine's longest reason for none was not_configured, 500 s on the sell side of M, and the longest one to act on order_value, 345 s on the buy side of M"
+        );
+        let alone =
+            "; the engine's longest reason for none was not_wanted, 9 s on the sell side of M";
+        assert_eq!(of(&[("spread", 0.1)], &[("not_wanted", 9.0)]), alone);
+        assert_eq!(of(&[], &[("not_wanted", 9.0)]), alone);
+        assert_eq!(of(&[], &[]), "");
     }
 
     #[test]
