@@ -225,6 +225,7 @@ fn walk_forward(
         ));
     }
     sentences.extend(without_fills(walk));
+    sentences.extend(lost(walk));
     sentences.extend(earned(walk, summary));
     let ranked = walk.windows.iter();
     let ranked = ranked.filter(|window| window.test_rank.is_some()).count();
@@ -314,6 +315,29 @@ fn without_fills(walk: &WalkForwardResult) -> Vec<String> {
     let found = each.into_iter().filter(|(count, _)| *count > 0);
     found
         .map(|(count, what)| format!("In {count} of {windows} windows {what}."))
+        .collect()
+}
+
+/// Windows in which the chosen trial lost money, or earned no more than holding.
+fn lost(walk: &WalkForwardResult) -> Vec<String> {
+    let windows = walk.windows.len();
+    let [train, test] = walk.lost;
+    let [train_none, test_none] = walk.without_excess;
+    let each = [
+        (train, "lost money on train"),
+        (
+            train_none,
+            "came to no more than holding its initial balances on train: it showed no skill on the data that it was chosen on",
+        ),
+        (test, "lost money on test"),
+        (
+            test_none,
+            "came to no more than holding its initial balances on test",
+        ),
+    ];
+    let found = each.into_iter().filter(|(count, _)| *count > 0);
+    found
+        .map(|(count, what)| format!("In {count} of {windows} windows the chosen trial {what}."))
         .collect()
 }
 

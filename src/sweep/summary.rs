@@ -307,6 +307,11 @@ pub struct WalkForwardResult {
     pub test_probability: Option<f64>,
     /// Windows in which the chosen was in the better half of all trials on test.
     pub better_half: u64,
+    /// Windows in which the net profit and loss of the chosen was negative, on train and on test.
+    pub lost: [u64; 2],
+    /// Windows in which the chosen traded, and its excess over holding was not above zero, on train and on test; none in
+    /// results of format 1.
+    pub without_excess: [u64; 2],
 }
 
 /// What a sweep came to.
@@ -518,6 +523,19 @@ fn walk_forward(
             traded: [train.traded(), test.traded()],
         });
     }
+    let count = |is: &dyn Fn(&Chosen) -> bool| {
+        let of = |part: fn(&WindowResult) -> Option<&Chosen>| {
+            let each = windows.iter().filter_map(part);
+            each.filter(|chosen| is(chosen)).count() as u64
+        };
+        [of(|w| w.train.as_ref()), of(|w| w.test.as_ref())]
+    };
+    let number = |text: &Option<String>| text.as_ref()?.parse::<f64>().ok();
+    let lost = count(&|chosen| number(&chosen.net_pnl).is_some_and(|net| net < 0.0));
+    let without_excess = count(&|chosen| {
+        let excess = number(&chosen.excess_over_holding);
+        chosen.fills > 0 && excess.is_some_and(|excess| excess <= 0.0)
+    });
     let per_day =
         |of: [f64; 2], at: usize| (seconds[at] > 0.0).then(|| of[at] / seconds[at] * DAY_S);
     let data = data_of(header);
@@ -544,6 +562,8 @@ fn walk_forward(
         test_sharpe: moments.map(|moments| annual(moments.sharpe(), space.return_interval_s)),
         test_probability: moments.and_then(|moments| moments.probability_above(0.0).ok()),
         better_half,
+        lost,
+        without_excess,
     }
 }
 

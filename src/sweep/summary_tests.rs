@@ -121,3 +121,80 @@ fn a_trial_that_never_traded_has_a_rank() {
         .collect();
     assert_eq!(ranks, [Some((1, 3)), Some((2, 3)), Some((3, 3))]);
 }
+
+/// A sweep of four trials over windows of a minute.
+fn header(windows: usize, runs: u64) -> Header {
+    let at = |minute: usize| format!("2026-01-01T00:{minute:02}:00Z");
+    Header {
+        format: Header::FORMAT,
+        program: String::new(),
+        build: String::new(),
+        config: String::new(),
+        sweep: String::new(),
+        data: Vec::new(),
+        settings: Value::Null,
+        windows: (0..windows)
+            .map(|n| [at(n), at(n + 1), at(n + 2)])
+            .collect(),
+        runs,
+        shard: None,
+    }
+}
+
+fn space() -> Space {
+    Space::parse(&cambist_config::Source {
+        path: "sweep.toml".into(),
+        text: "config_version = 1\n[[parameter]]\nname = \"amount\"\nvalues = [1, 2, 3, 4]\n"
+            .to_owned(),
+    })
+    .unwrap()
+}
+
+/// One trial in windows, each with its fills, net and excess on train and on test.
+#[test]
+fn windows_in_which_the_chosen_trial_lost_are_stated() {
+    let windows = [
+        [(9, "-2", "-3"), (9, "1", "2")],
+        [(9, "-1", "4"), (9, "-1", "-2")],
+        // What never trades has the loss of holding, and the excess of that is stated elsewhere.
+        [(9, "-1", "0"), (0, "-1", "0")],
+        [(9, "5", "1"), (9, "2", "1")],
+    ];
+    let mut rows = Rows::new();
+    for (window, parts) in (0..).zip(windows) {
+        for (phase, (fills, net, excess)) in [Phase::Train, Phase::Test].into_iter().zip(parts) {
+            let run = rows.len() as u64;
+            let figures = Figures {
+                net_pnl: Some(net.to_owned()),
+                excess_over_holding: Some(excess.to_owned()),
+                ..figures(fills, GOOD)
+            };
+            rows.insert(
+                run,
+                Row {
+                    run,
+                    trial: 0,
+                    window: Some(window),
+                    phase,
+                    values: vec![toml::Value::Integer(1)],
+                    outcome: Outcome::Done(Box::new(figures)),
+                },
+            );
+        }
+    }
+    let summary = summary(&header(windows.len(), 8), &space(), &rows);
+    let walk = summary.walk_forward.as_ref().unwrap();
+    assert_eq!((walk.lost, walk.without_excess), ([3, 2], [2, 1]));
+    for sentence in [
+        "In 3 of 4 windows the chosen trial lost money on train.",
+        "In 2 of 4 windows the chosen trial came to no more than holding its initial balances on train: it showed no skill on the data that it was chosen on.",
+        "In 2 of 4 windows the chosen trial lost money on test.",
+        "In 1 of 4 windows the chosen trial came to no more than holding its initial balances on test.",
+    ] {
+        assert!(
+            summary.statements.iter().any(|own| own == sentence),
+            "{sentence}: {:?}",
+            summary.statements
+        );
+    }
+}
