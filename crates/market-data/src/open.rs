@@ -266,10 +266,11 @@ impl<R: Current> Sequence<R> {
                     }
                     return Ok(true);
                 }
-                Err(error) => {
+                Err(mut error) => {
                     // Nothing is read after an error.
                     self.rest.clear();
-                    return Err(self.in_order(error));
+                    self.name_order(&mut error);
+                    return Err(error);
                 }
             }
             let Some(path) = self.rest.pop_front() else {
@@ -287,10 +288,9 @@ impl<R: Current> Sequence<R> {
         }
     }
 
-    /// The error of a file's first row, if that is before the first row of the file before it: not that row is wrong,
-    /// but the order of the files.
-    #[expect(clippy::unnecessary_box_returns, reason = "results carry it boxed")]
-    fn in_order(&self, mut error: Box<Error>) -> Box<Error> {
+    /// Where a file's first row is before the first row of the file before it, not that row is wrong but the order of
+    /// the files: the error then states that.
+    fn name_order(&self, error: &mut Error) {
         if let (None, Some((before, begin)), Defect::BackwardTime { time, .. }) =
             (self.begin, &self.before, &error.defect)
             && time < begin
@@ -301,7 +301,6 @@ impl<R: Current> Sequence<R> {
                 begin: *begin,
             };
         }
-        error
     }
 
     fn account(&self) -> &Report {
