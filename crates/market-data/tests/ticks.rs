@@ -720,7 +720,7 @@ fn trades_alone_are_compared_with_each_other() {
 /// A snapshot of the end of a day has no times: it is the state before the first row that has one, in the same file or in
 /// the next, and between other rows that at the row before it.
 #[test]
-fn a_snapshot_without_times_is_taken_where_it_stands() {
+fn a_snapshot_without_times_is_taken_in_its_place() {
     let side = |side, px| Row {
         ev: BOTH | side | 4,
         times: (0, 0),
@@ -781,7 +781,7 @@ fn a_snapshot_without_times_is_taken_where_it_stands() {
 
 /// A book that is built from changes alone is stated.
 #[test]
-fn a_recording_without_a_snapshot_is_told_from_one_with_a_late_one() {
+fn a_recording_begins_whole_if_a_snapshot_is_among_its_first_rows() {
     let whole = |before: i64| {
         let at = |row: i64| (BEGIN + 1_000 * row, BEGIN + 1_000 * row);
         let changes = (0..before).map(|row| Row {

@@ -8,7 +8,7 @@ use crate::strategy::Quote;
 use crate::engine::risk::gate::{Approved, Proposal, RiskContext};
 
 /// Whether less would be refused less: what the venue holds does not suffice. A limit of the size of one order is none of
-/// these: whoever wants more than it allows has made a mistake.
+/// these: a target beyond it is a mistake.
 fn is_short(control: Control) -> bool {
     matches!(control, Control::InventoryBand | Control::Balance)
 }
