@@ -52,7 +52,7 @@ pub struct EngineLog {
     pub refused_by_control: BTreeMap<Control, u64>,
     pub levels: Vec<LevelChange>,
     pub level: TradingState,
-    /// Number of changes and pauses that are not kept.
+    /// Number of pauses that are not kept.
     pub levels_dropped: u64,
     pub invariants: Vec<String>,
     pub mismatches: u64,
@@ -110,10 +110,15 @@ impl EngineLog {
             }
             Notification::TradingStateChanged { level, cause } => {
                 self.level = *level;
-                self.level_changed(now, level.name().to_owned(), cause.clone());
+                // There are few of them, and the last one explains the end of the run.
+                self.levels.push(LevelChange {
+                    time: now,
+                    what: level.name().to_owned(),
+                    cause: cause.clone(),
+                });
             }
             Notification::Paused(pause) => {
-                self.level_changed(now, "paused".to_owned(), pause.cause.clone());
+                self.paused(now, pause.cause.clone());
             }
             Notification::InvariantFailed { name, detail } if self.invariants.len() < KEPT => {
                 self.invariants.push(format!("{name}: {detail}"));
@@ -123,8 +128,9 @@ impl EngineLog {
         }
     }
 
-    fn level_changed(&mut self, time: Time, what: String, cause: String) {
+    fn paused(&mut self, time: Time, cause: String) {
         if self.levels.len() < KEPT {
+            let what = "paused".to_owned();
             self.levels.push(LevelChange { time, what, cause });
         } else {
             self.levels_dropped += 1;
@@ -168,5 +174,34 @@ impl EngineLog {
         for side in self.sides.values_mut() {
             side.close(now);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cambist_core::VenueTime;
+    use cambist_core::event::{Filter, Pause};
+
+    use super::*;
+
+    /// However many pauses there were, the change that explains the end of a run is kept.
+    #[test]
+    fn a_change_of_the_trading_state_is_kept_after_many_pauses() {
+        let mut log = EngineLog::new(&[]);
+        let pause = Notification::Paused(Pause {
+            filter: Filter::ALL,
+            since: VenueTime(0),
+            until: None,
+            cause: "spread".to_owned(),
+        });
+        for _ in 0..=KEPT {
+            log.observe(Time(1), &pause);
+        }
+        let level = TradingState::CancelOnly;
+        let cause = "drawdown".to_owned();
+        log.observe(Time(2), &Notification::TradingStateChanged { level, cause });
+        assert_eq!((log.levels.len(), log.levels_dropped), (KEPT + 1, 1));
+        let last = log.levels.last().map(|change| change.cause.as_str());
+        assert_eq!(last, Some("drawdown"));
     }
 }
