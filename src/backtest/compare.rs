@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use cambist_backtest::compare::{Chart, Comparison, Curve, Table};
+use cambist_backtest::{EndState, share_before};
 use cambist_market_data::{Timestamp, open_file};
 use cambist_quant::performance::running::RunningMoments;
 use serde_json::{Map, Value, json};
@@ -53,6 +54,8 @@ pub fn named(text: &str) -> Result<Named, String> {
 pub struct RunResults {
     name: String,
     report: Value,
+    /// How it ended; none of a report without a trading state.
+    end: Option<EndState>,
     config: String,
     /// The keys of its configuration; none of a file that an earlier program wrote.
     keys: BTreeMap<String, String>,
@@ -100,6 +103,7 @@ impl RunResults {
         }
         Ok(Self {
             name: named.name.clone(),
+            end: end(&report),
             config: text("config"),
             keys: keys(&text("config_text")),
             program: text("program"),
@@ -152,6 +156,25 @@ impl RunResults {
         })
     }
 
+    /// The share of the run before trading stopped, if it did.
+    fn stopped_after(&self) -> Option<f64> {
+        let at = self.end.as_ref()?.stopped_at()?;
+        share_before(&self.text("/from"), self.report["duration_s"].as_f64()?, at)
+    }
+
+    /// That trading stopped before the end, if it did.
+    fn stopped(&self) -> Option<String> {
+        let end = self.end.as_ref().filter(|end| end.is_stopped())?;
+        let after = self.stopped_after().map_or_else(String::new, |share| {
+            format!(" after {:.1} % of its time", share * 100.0)
+        });
+        Some(format!(
+            "{}: trading stopped{after}, {}. Nothing was quoted after that: its figures include the time without quotes.",
+            self.name,
+            end.text()
+        ))
+    }
+
     fn markout(&self) -> Option<f64> {
         let all = self.report["markouts"].as_array()?;
         let found = all
@@ -185,8 +208,20 @@ impl RunResults {
             ("markout 10 s, bps", ratio(self.markout(), 2)),
             ("orders", self.text("/orders/submitted")),
             ("both sides quoted, %", ratio(percent, 1)),
+            (
+                "state at the end",
+                self.end
+                    .as_ref()
+                    .map_or_else(|| "–".to_owned(), EndState::text),
+            ),
         ]
     }
+}
+
+/// The trading state at the end of a report, also of one that an earlier program wrote.
+fn end(report: &Value) -> Option<EndState> {
+    let levels: Vec<_> = serde_json::from_value(report["levels"].clone()).unwrap_or_default();
+    Some(EndState::new(report["level"].as_str()?, &levels))
 }
 
 /// Keys of a configuration with their values, as `market.0.strategy.0.params.skew`.
@@ -366,6 +401,7 @@ pub fn page(runs: &[RunResults]) -> String {
     let mut comparison = Comparison {
         title: format!("{} runs compared", runs.len()),
         subtitle: format!("{}cambist {VERSION}", same_span(runs)),
+        warnings: runs.iter().filter_map(RunResults::stopped).collect(),
         statements: statements(runs),
         ..Comparison::default()
     };
@@ -436,7 +472,7 @@ fn short(value: Option<&Value>) -> String {
 /// What a reader must know before a run is called the better one.
 pub fn statements(runs: &[RunResults]) -> Vec<String> {
     let quotes: Vec<_> = runs.iter().map(|run| run.text("/quote")).collect();
-    let mut sentences = Vec::new();
+    let mut sentences: Vec<_> = runs.iter().filter_map(RunResults::stopped).collect();
     let spans: Vec<_> = runs
         .iter()
         .map(|run| (run.text("/from"), run.text("/to")))
@@ -576,6 +612,9 @@ pub fn json(runs: &[RunResults]) -> Value {
     let each = runs.iter().map(|run| {
         json!({
             "name": run.name,
+            "trading_state": run.end,
+            "stopped_after": run.stopped_after(),
+            "engine_ended": run.report["engine_ended"],
             "from": run.report["from"],
             "to": run.report["to"],
             "quote": run.report["quote"],

@@ -19,9 +19,11 @@ use crate::shard::Shard;
 
 /// The file's name in the folder of results.
 pub const NAME: &str = "runs.jsonl";
-/// The form that is written: returns and curves are of the excess over holding the initial balances, and every row ends
-/// with a check of itself.
-const FORMAT: u32 = 3;
+/// The form that is written: returns and curves are of the excess over holding the initial balances, every row ends
+/// with a check of itself, and has the trading state at its end.
+const FORMAT: u32 = 4;
+/// The first form whose rows have the trading state.
+const WITH_STATE: u32 = 4;
 /// The first form whose rows have a check.
 const CHECKED: u32 = 3;
 /// The first form, whose returns and curves are of equity. It is still read.
@@ -84,6 +86,11 @@ impl Header {
             OF_EQUITY => Measure::Equity,
             _ => Measure::ExcessOverHolding,
         }
+    }
+
+    /// Whether its rows have the trading state at their end.
+    pub const fn has_trading_states(&self) -> bool {
+        self.format >= WITH_STATE
     }
 
     /// What differs from another one, shards aside: names for display.

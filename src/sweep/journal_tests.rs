@@ -152,6 +152,29 @@ fn lines_that_are_no_results_are_named() {
     }
 }
 
+/// Results of the form before this one are read, whose rows have a check and no trading state; a sweep of this program
+/// does not go on with them.
+#[test]
+fn results_of_the_third_format_are_read() {
+    let folder = private_folder();
+    let earlier = Header {
+        format: 3,
+        ..header(None)
+    };
+    let mut lines = Lines::new();
+    for run in 0..6 {
+        lines.insert(run, checked(&row(run)).unwrap());
+    }
+    write(folder.path(), &earlier, &lines).unwrap();
+    let found = load(folder.path()).unwrap();
+    assert_eq!((found.rows.len(), found.lines == lines), (6, true));
+    assert!(!found.header.has_trading_states() && header(None).has_trading_states());
+    assert_eq!(found.header.measure(), Measure::ExcessOverHolding);
+    let error = Journal::open(folder.path(), header(None), false);
+    let error = error.err().unwrap().to_string();
+    assert!(error.contains("the program differs"), "{error}");
+}
+
 mod erased {
     pub trait Line {
         fn line(&self) -> String;

@@ -15,6 +15,7 @@ pub mod prepare;
 pub mod run;
 pub mod space;
 pub mod statements;
+mod stops;
 pub mod summary;
 mod values;
 pub mod windows;

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
+use cambist_backtest::EndState;
 use cambist_config::Source;
 use serde_json::json;
 
@@ -13,6 +14,7 @@ use super::page::{page, run_title, window_title};
 use super::plan::Phase;
 use super::run::{Outcome, Row};
 use super::space::Space;
+use super::stops;
 use super::summary::{self, Group, Score, Summary, annual, parameters};
 use super::values::text;
 use crate::backtest::table::{Cell, Kind, Table};
@@ -93,7 +95,7 @@ const BEFORE: [(&str, Kind); 4] = [
 ];
 
 /// The same behind them.
-const AFTER: [(&str, Kind); 23] = [
+const AFTER: [(&str, Kind); 26] = [
     ("status", Kind::Text),
     ("from", Kind::Text),
     ("to", Kind::Text),
@@ -117,6 +119,9 @@ const AFTER: [(&str, Kind); 23] = [
     ("markout_10s_bps", Kind::Decimal),
     ("quote", Kind::Text),
     ("refused", Kind::Text),
+    ("trading_state", Kind::Text),
+    ("stopped_at", Kind::Text),
+    ("stopped_by", Kind::Text),
 ];
 
 /// Whether `runs.csv` has a column of this name beside those of the parameters.
@@ -227,6 +232,12 @@ fn cells(
         Outcome::Refused(why) => Cell::Text(why.replace(['\n', '\r'], " ")),
         Outcome::Done(_) => Cell::Missing,
     });
+    let state = figures.and_then(|f| f.trading_state.as_ref());
+    let text_cell = |text: Option<&str>| text.map_or(Cell::Missing, |t| Cell::Text(t.to_owned()));
+    cells.push(text_cell(state.map(|state| state.state.as_str())));
+    let ended = figures.and_then(|f| f.engine_ended.as_deref());
+    cells.push(text_cell(state.and_then(EndState::stopped_at).or(ended)));
+    cells.push(text_cell(state.and_then(EndState::stopped_by)));
     cells
 }
 
@@ -295,6 +306,9 @@ pub fn best_rows<'a>(group: &'a Group<'a>, space: &Space, most: usize) -> Vec<&'
 /// `sweep.txt`.
 fn in_words(header: &Header, space: &Space, rows: &Rows, summary: &Summary) -> String {
     let mut text = String::new();
+    for warning in stops::warnings(summary) {
+        _ = writeln!(text, "{warning}\n");
+    }
     if header.windows.is_empty() {
         let group = summary::group(rows, space, None, Phase::All);
         if !group.scores.is_empty() {

@@ -11,6 +11,7 @@ use super::plan::Phase;
 use super::run::Row;
 use super::space::Space;
 use super::statements::{compared, lasting, overlap, percent, ratio};
+use super::stops;
 use super::summary::{self, Chosen, Group, Measure, Score, Summary, annual};
 use super::values::text;
 
@@ -29,6 +30,7 @@ pub fn page(header: &Header, space: &Space, rows: &Rows, summary: &Summary) -> S
     let mut page = Comparison {
         title: format!("Sweep over {}", names.join(", ")),
         subtitle: subtitle(header, rows, summary),
+        warnings: stops::warnings(summary),
         statements: summary.statements.clone(),
         assumed: assumed(header),
         details: vec![
@@ -99,8 +101,11 @@ fn tiles_of(best: &Chosen, measure: Measure, quote: &str) -> Vec<(String, String
             |amount| format!("{amount} {quote}"),
         )
     };
+    let state = best.trading_state.as_ref();
+    let state = state.map_or_else(|| "not known".to_owned(), |end| end.state.clone());
     let mut tiles = vec![
         ("best trial".to_owned(), best.trial.to_string()),
+        ("its trading state at the end".to_owned(), state),
         (
             "its net profit and loss".to_owned(),
             known(best.net_pnl.as_ref()),
@@ -136,11 +141,19 @@ fn tiles_of(best: &Chosen, measure: Measure, quote: &str) -> Vec<(String, String
     tiles
 }
 
+/// How many runs were stopped.
+fn stopped_tile(summary: &Summary) -> (String, String) {
+    let stopped = summary.stopped.runs;
+    let shown = format!("{stopped} of {} runs", summary.runs);
+    ("trading stopped".to_owned(), shown)
+}
+
 /// All trials on all of the data.
 fn whole(page: &mut Comparison, space: &Space, rows: &Rows, summary: &Summary) {
     let group = summary::group(rows, space, None, Phase::All);
     if let Some(best) = &summary.best {
         page.tiles = tiles_of(best, summary.measure, &summary.quote);
+        page.tiles.push(stopped_tile(summary));
     }
     let curves = best_rows(&group, space, CURVES).into_iter().map(|score| {
         let values = summary::parameters(space, score.row);
@@ -208,6 +221,7 @@ fn walk_forward(page: &mut Comparison, space: &Space, rows: &Rows, summary: &Sum
             "better half of trials on test".to_owned(),
             format!("{} of {}", walk.better_half, walk.windows.len()),
         ),
+        stopped_tile(summary),
     ];
     // One line through all test windows: each goes on where the one before ended.
     let mut points = Vec::new();
@@ -305,8 +319,18 @@ pub fn run_table(space: &Space, group: &Group<'_>, most: usize) -> Vec<Vec<Strin
     );
     head.extend(
         [
-            "net", "holding", "excess", "spread", "holdings", "fees", "Sharpe", "deflated",
-            "drawdown", "fills", "quoted",
+            "net",
+            "holding",
+            "excess",
+            "spread",
+            "holdings",
+            "fees",
+            "Sharpe",
+            "deflated",
+            "drawdown",
+            "fills",
+            "quoted",
+            "state at the end",
         ]
         .map(str::to_owned),
     );
@@ -351,6 +375,10 @@ fn run_cells(space: &Space, group: &Group<'_>, score: &Score<'_>) -> Vec<String>
         short(&figures.drawdown_max),
         figures.fills.to_string(),
         format!("{:.1} %", figures.uptime * 100.0),
+        stops::state(
+            figures.trading_state.as_ref(),
+            figures.engine_ended.as_ref(),
+        ),
     ]);
     cells
 }
@@ -378,6 +406,8 @@ pub fn window_table(space: &Space, summary: &Summary) -> Vec<Vec<String>> {
             "train from",
             "test from",
             "to",
+            "test state at the end",
+            "train state at the end",
         ]
         .map(str::to_owned),
     );
@@ -418,6 +448,7 @@ pub fn window_table(space: &Space, summary: &Summary) -> Vec<Vec<String>> {
         cells.push(deflated.map_or_else(none, percent));
         cells.push(fills(train));
         cells.extend(window.times.iter().cloned());
+        cells.extend([test, train].map(|chosen| chosen.map_or_else(none, Chosen::state)));
         table.push(cells);
     }
     table

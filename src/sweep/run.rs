@@ -2,7 +2,10 @@
 
 use std::io;
 
-use cambist_backtest::{Backtest, BacktestError, DataDefects, FillRow, Finished, SampleRow, Sink};
+use cambist_backtest::{
+    Backtest, BacktestError, DataDefects, EndState, FillRow, Finished, SampleRow, Sink,
+    share_before,
+};
 use cambist_core::{Amount, MarketId};
 use cambist_market_data::Timestamp;
 use cambist_quant::performance::running::RunningMoments;
@@ -100,6 +103,9 @@ pub struct Figures {
     pub returns: Returns,
     /// When the engine ended by itself, if it did before the data.
     pub engine_ended: Option<String>,
+    /// The trading state at the end, and when and why trading stopped; rows before format 4 lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trading_state: Option<EndState>,
     /// Invariants of the engine that failed: defects of the program.
     pub invariants: u64,
     /// Markets whose data had rows left out, or something unusual; files without their folders.
@@ -108,6 +114,21 @@ pub struct Figures {
     /// Excess over holding: milliseconds since the beginning, and quote tokens; the change of equity in rows of
     /// format 1.
     pub curve: Vec<(u64, f64)>,
+}
+
+impl Figures {
+    /// Whether trading stopped before the end of the data, as far as the row states it.
+    pub fn is_stopped(&self) -> bool {
+        let state = self.trading_state.as_ref();
+        self.engine_ended.is_some() || state.is_some_and(EndState::is_stopped)
+    }
+
+    /// The share of the run before trading stopped, if it did and that is known.
+    pub fn stopped_after(&self) -> Option<f64> {
+        let state = self.trading_state.as_ref().and_then(EndState::stopped_at);
+        let at = state.or(self.engine_ended.as_deref())?;
+        share_before(&self.from, self.duration_s, at)
+    }
 }
 
 /// How a run ended.
@@ -346,6 +367,7 @@ fn figures(finished: &Finished, sink: &mut ExcessSink) -> Figures {
         markout_10s_bps: markout.and_then(|m| m.mean_bps),
         returns: sink.returns.into(),
         engine_ended: report.engine_ended.clone(),
+        trading_state: Some(EndState::new(&report.level, &report.levels)),
         invariants: report.invariants.len() as u64,
         data: report
             .data

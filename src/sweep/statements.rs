@@ -3,6 +3,7 @@
 use cambist_backtest::DataDefects;
 
 use super::space::{Metric, Space};
+use super::stops;
 use super::summary::{Chosen, Deflated, Measure, Summary, WalkForwardResult, WindowResult};
 
 /// From this probability on, luck alone is an unlikely explanation.
@@ -13,7 +14,7 @@ const FILLS_FEW: u64 = 30;
 
 /// The sentences of a summary.
 pub fn of(summary: &Summary, space: &Space) -> Vec<String> {
-    let mut sentences = Vec::new();
+    let mut sentences = stops::warnings(summary);
     sentences.extend(space.exhausted());
     if summary.refused > 0 {
         sentences.push(format!(
@@ -26,6 +27,7 @@ pub fn of(summary: &Summary, space: &Space) -> Vec<String> {
     if summary.refused == summary.runs {
         return sentences;
     }
+    sentences.extend(stops::not_recorded(summary));
     sentences.extend(summary.data.iter().flat_map(DataDefects::sentences));
     if summary.invariants > 0 {
         sentences.push(format!(

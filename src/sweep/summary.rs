@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use cambist_backtest::DataDefects;
+use cambist_backtest::{DataDefects, EndState};
 use cambist_market_data::Timestamp;
 use cambist_quant::performance::running::RunningMoments;
 use cambist_quant::performance::sharpe::{Moments, expected_best, variance_of};
@@ -15,6 +15,7 @@ use super::plan::Phase;
 use super::run::{Figures, Outcome, Row};
 use super::space::{Metric, Space};
 use super::statements;
+use super::stops::{self, Stopped};
 
 /// Seconds of a year.
 const YEAR_S: f64 = 31_536_000.0;
@@ -245,8 +246,27 @@ pub struct Chosen {
     pub fills: u64,
     /// Share of time with quotes on both sides.
     pub uptime: f64,
+    /// When the engine ended, if it did before the data.
+    pub engine_ended: Option<String>,
+    /// The trading state at the end, and when and why trading stopped; missing in results before format 4.
+    pub trading_state: Option<EndState>,
+    /// Share of the run before trading stopped, if it did.
+    pub stopped_after: Option<f64>,
     /// How much of its ratio may be luck.
     pub deflated: Option<Deflated>,
+}
+
+impl Chosen {
+    /// Whether trading stopped before the end of the data.
+    pub fn is_stopped(&self) -> bool {
+        let state = self.trading_state.as_ref();
+        self.engine_ended.is_some() || state.is_some_and(EndState::is_stopped)
+    }
+
+    /// The trading state at the end, in words.
+    pub fn state(&self) -> String {
+        stops::state(self.trading_state.as_ref(), self.engine_ended.as_ref())
+    }
 }
 
 /// What was chosen in one window, and what it then did.
@@ -329,6 +349,8 @@ pub struct Summary {
     pub first_refusal: Option<String>,
     /// Runs in which an invariant of the engine failed.
     pub invariants: u64,
+    /// Runs in which trading stopped before the end of the data.
+    pub stopped: Stopped,
     /// Runs in which no order filled.
     pub without_fills: u64,
     /// What trials are compared by.
@@ -382,6 +404,9 @@ pub fn summary(header: &Header, space: &Space, rows: &Rows) -> Summary {
         drawdown_max: score.figures.drawdown_max.clone(),
         fills: score.figures.fills,
         uptime: score.figures.uptime,
+        engine_ended: score.figures.engine_ended.clone(),
+        trading_state: score.figures.trading_state.clone(),
+        stopped_after: score.figures.stopped_after(),
         deflated: group.deflated(score, interval_s),
     };
     let figures = || rows.values().filter_map(Row::figures);
@@ -395,6 +420,7 @@ pub fn summary(header: &Header, space: &Space, rows: &Rows) -> Summary {
             Outcome::Done(_) => None,
         }),
         invariants: figures().filter(|figures| figures.invariants > 0).count() as u64,
+        stopped: Stopped::of(figures(), header.has_trading_states()),
         without_fills: figures().filter(|figures| figures.fills == 0).count() as u64,
         metric: space.metric.name(),
         measure: header.measure(),

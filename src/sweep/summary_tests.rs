@@ -30,6 +30,7 @@ fn figures(fills: u64, returns: &[f64]) -> Figures {
         markout_10s_bps: None,
         returns: Returns::from(moments),
         engine_ended: None,
+        trading_state: None,
         invariants: 0,
         data: Vec::new(),
         curve: Vec::new(),
@@ -197,4 +198,37 @@ fn windows_in_which_the_chosen_trial_lost_are_stated() {
             summary.statements
         );
     }
+}
+
+/// Runs of an earlier format have no trading state: only those whose engine ended are known to have stopped.
+#[test]
+fn stops_of_an_earlier_format_are_those_of_the_engine() {
+    let mut rows: Rows = rows(&[(9, GOOD), (9, POOR)])
+        .into_iter()
+        .map(|row| (row.run, row))
+        .collect();
+    for row in rows.values_mut() {
+        row.values = vec![toml::Value::Integer(1)];
+    }
+    if let Outcome::Done(figures) = &mut rows.get_mut(&1).unwrap().outcome {
+        figures.from = "2026-01-01T00:00:00Z".to_owned();
+        figures.engine_ended = Some("2026-01-01T00:00:15Z".to_owned());
+    }
+    let earlier = Header {
+        format: 3,
+        ..header(0, 2)
+    };
+    let found = summary(&earlier, &space(), &rows);
+    assert_eq!((found.stopped.runs, found.stopped.is_recorded), (1, false));
+    assert_eq!(found.stopped.after, Some([0.25; 2]));
+    let statements = found.statements.join(" ");
+    for words in [
+        "In 1 of 2 runs trading stopped before the end of the data, after 25.0 % of their time.",
+        "The best trial, 0, is none of them.",
+        "did not record the trading state of a run",
+    ] {
+        assert!(statements.contains(words), "{words}: {statements}");
+    }
+    let now = summary(&header(0, 2), &space(), &rows);
+    assert!(!now.statements.join(" ").contains("did not record"));
 }

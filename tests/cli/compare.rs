@@ -193,3 +193,53 @@ fn a_run_that_never_traded_has_no_ratio_beside_its_profit() {
     let why = run["sharpe_missing"].as_str().unwrap();
     assert!(why.contains("an earlier program"), "{why}");
 }
+
+/// A run that a risk limit stopped is named in the text, in the JSON and on the page, also of an earlier program's report.
+#[test]
+fn a_run_that_was_stopped_is_named() {
+    let folder = Folder::new("compare-stopped");
+    let path = |name: &str| folder.0.join(name).display().to_string();
+    let (whole, cut, page) = (path("whole"), path("cut"), path("page.html"));
+    let text = std::fs::read_to_string(config(&folder)).unwrap();
+    let limited = text.replace("drawdown_max = \"1500 USDC\"", "drawdown_max = \"20 USDC\"");
+    assert_ne!(text, limited);
+    let data = folder.write("eth.csv", &jumping());
+    for (out, text) in [(&whole, &text), (&cut, &limited)] {
+        let config = folder.write("cambist.toml", text);
+        let output = cambist(&[
+            "backtest", "--config", &config, "--data", &data, "--out", out,
+        ]);
+        assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    }
+    let args = ["compare", &whole, &cut, "--out", &page, "--overwrite"];
+    let value = json(&cambist(&[&args[..], &["--json"]].concat()));
+    let expected = serde_json::json!({"state": "trading", "stops": []});
+    assert_eq!(value["runs"][0]["trading_state"], expected);
+    assert!(value["runs"][0]["stopped_after"].is_null());
+    let state = &value["runs"][1]["trading_state"];
+    assert_eq!(
+        (&state["state"], &state["stops"][0]["cause"]),
+        (&"cancel_only".into(), &"drawdown".into())
+    );
+    let after = value["runs"][1]["stopped_after"].as_f64().unwrap();
+    assert!(after > 0.0 && after < 0.5, "{after}");
+    let since = state["stops"][0]["time"].as_str().unwrap();
+    let sentence = format!(
+        "cut: trading stopped after {:.1} % of its time, cancel_only since {since} (drawdown). Nothing was quoted after that",
+        after * 100.0
+    );
+    assert!(
+        value["statements"][0]
+            .as_str()
+            .unwrap()
+            .starts_with(&sentence)
+    );
+    let text = stdout(&cambist(&args));
+    let html = std::fs::read_to_string(&page).unwrap();
+    for words in [&sentence, "state at the end"] {
+        assert!(text.contains(words), "{words}: {text}");
+        assert!(html.contains(words), "{words}: {html}");
+    }
+    assert!(html.contains("<p><strong>cut: trading stopped"), "{html}");
+    assert!(!text.contains("whole: trading stopped"), "{text}");
+}

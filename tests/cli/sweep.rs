@@ -620,7 +620,7 @@ fn results_of_the_first_format_are_joined() {
         let lines = std::fs::read_to_string(&path).unwrap();
         let lines = lines.lines().map(|line| {
             let mut row: Value = serde_json::from_str(line).unwrap();
-            if row["format"] == 3 {
+            if row["format"] == 4 {
                 row["format"] = 1.into();
             }
             if let Some(figures) = row
@@ -629,6 +629,7 @@ fn results_of_the_first_format_are_joined() {
             {
                 figures.remove("holding").unwrap();
                 figures.remove("excess_over_holding").unwrap();
+                figures.remove("trading_state").unwrap();
             }
             format!("{row}\n")
         });
@@ -643,7 +644,12 @@ fn results_of_the_first_format_are_joined() {
     assert_eq!(summary["measure"], "equity");
     assert!(summary["best"]["sharpe"].is_f64(), "{summary}");
     let statements = summary["statements"].to_string();
-    assert!(statements.contains("of an earlier program"), "{statements}");
+    for words in [
+        "of an earlier program, which compared trials by profit and loss",
+        "did not record the trading state of a run",
+    ] {
+        assert!(statements.contains(words), "{words}: {statements}");
+    }
 }
 
 /// What was left out of the data is in the statements of a sweep as in the report of a backtest.
@@ -755,4 +761,132 @@ fn tables_name_their_units_and_what_they_leave_out() {
     let output = sweep.run("out", &[]);
     assert_eq!(exit(&output), 77, "{}", stderr(&output));
     assert!(page(&sweep).contains("2 runs, all refused, no trial compared on eth.csv"));
+}
+
+/// Sets a key of the market's limits in a configuration file.
+fn limit(path: &str, key: &str, value: &str) {
+    let text = std::fs::read_to_string(path).unwrap();
+    let begins = format!("{key} = ");
+    let lines = text.lines().map(|line| {
+        if line.starts_with(&begins) {
+            format!("{begins}\"{value}\"\n")
+        } else {
+            format!("{line}\n")
+        }
+    });
+    let changed: String = lines.collect();
+    assert_ne!(text, changed);
+    std::fs::write(path, changed).unwrap();
+}
+
+/// A risk limit that stops all runs is stated before any figure, in every file, and shards are joined as before.
+#[test]
+fn runs_that_a_risk_limit_stopped_are_stated() {
+    let sweep = Sweep::new("sweep-stopped", SWEEP);
+    limit(&sweep.fixed[2], "drawdown_max", "20 USDC");
+    let output = sweep.run("out", &["--json"]);
+    good(&output);
+    let value = json(&output);
+    let stopped = &value["summary"]["stopped"];
+    assert_eq!(
+        (&stopped["runs"], &stopped["is_recorded"]),
+        (&4.into(), &true.into())
+    );
+    assert_eq!(stopped["by_cause"], serde_json::json!({"drawdown": 4}));
+    assert_eq!(stopped["by_state"], serde_json::json!({"cancel_only": 4}));
+    let best = &value["summary"]["best"];
+    let since = best["trading_state"]["stops"][0]["time"].as_str().unwrap();
+    assert!(best["engine_ended"].is_null(), "{best}");
+    let folder = sweep.out("out");
+    let read = |name: &str| std::fs::read_to_string(Path::new(&folder).join(name)).unwrap();
+    let first = "In 4 of 6 runs trading stopped before the end of the data: by drawdown in 4 (trading state at the end: cancel_only in 4)";
+    let chosen = format!(
+        "The best trial, {}, is one of them: cancel_only since {since} (drawdown), after ",
+        best["trial"]
+    );
+    let (text, page) = (read("sweep.txt"), read("sweep.html"));
+    assert!(text.starts_with(first), "{text}");
+    assert!(page.contains(&format!("<p><strong>{first}")), "{page}");
+    assert!(page.contains("<b>4 of 6 runs</b>"), "{page}");
+    let statements = value["summary"]["statements"].to_string();
+    for (place, content) in [("text", &text), ("page", &page), ("json", &statements)] {
+        assert!(content.contains(&chosen), "{place}: {chosen}: {content}");
+    }
+    // Every row of the table has its state.
+    assert_eq!(
+        text.lines()
+            .filter(|line| line.trim_end().ends_with("(drawdown)"))
+            .count(),
+        4,
+        "{text}"
+    );
+    let csv = read("runs.csv");
+    assert!(
+        csv.lines()
+            .next()
+            .unwrap()
+            .ends_with(",refused,trading_state,stopped_at,stopped_by"),
+        "{csv}"
+    );
+    assert!(
+        csv.contains(&format!(",cancel_only,{since},drawdown")),
+        "{csv}"
+    );
+
+    for shard in ["1/2", "2/2"] {
+        good(&sweep.run("parts", &["--shard", shard]));
+    }
+    let merged = sweep.out("merged");
+    good(&cambist(&["merge", &sweep.out("parts"), "--out", &merged]));
+    assert_eq!(files(&merged), files(&folder));
+}
+
+/// Runs that a loss limit halted are stated, and in how many windows the chosen trial is one of them.
+#[test]
+fn halted_runs_and_windows_are_stated() {
+    let walk =
+        SWEEP.replace("[12, 20, 45]", "[20]") + "[walk_forward]\ntrain = \"3m\"\ntest = \"2m\"\n";
+    let sweep = Sweep::new("sweep-halted", &walk);
+    limit(&sweep.fixed[2], "loss_total_max", "2 USDC");
+    let output = sweep.run("out", &["--json"]);
+    good(&output);
+    let value = json(&output);
+    let stopped = &value["summary"]["stopped"];
+    assert_eq!(stopped["by_state"], serde_json::json!({"halted": 12}));
+    assert_eq!(stopped["by_cause"], serde_json::json!({"loss_total": 12}));
+    for run in value["runs"].as_array().unwrap() {
+        let figures = &run["figures"];
+        assert!(figures["engine_ended"].is_string(), "{figures}");
+        assert_eq!(figures["trading_state"]["state"], "halted");
+    }
+    let text = std::fs::read_to_string(Path::new(&sweep.out("out")).join("sweep.txt")).unwrap();
+    for words in [
+        "In 12 of 12 runs trading stopped before the end of the data",
+        "The chosen trial is one of them on train in 3 and on test in 3 of 3 windows.",
+        "test state at the end",
+        "halted since ",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}
+
+/// Some runs are stopped, and the best is none of them; without a stop nothing is stated.
+#[test]
+fn a_best_trial_that_was_not_stopped_is_stated() {
+    let text = format!("select = \"net_pnl\"\n{SWEEP}");
+    let sweep = Sweep::new("sweep-some-stopped", &text);
+    let summary = |value: Value| value["summary"].clone();
+    let whole = summary(json(&sweep.run("whole", &["--json"])));
+    assert_eq!(whole["stopped"]["runs"], 0);
+    let statements = whole["statements"].to_string();
+    assert!(!statements.contains("trading stopped"), "{statements}");
+    limit(&sweep.fixed[2], "drawdown_max", "130 USDC");
+    let some = summary(json(&sweep.run("some", &["--json"])));
+    assert_eq!(some["stopped"]["runs"], 3, "{some}");
+    let statements = some["statements"].to_string();
+    let words = format!(
+        "The best trial, {}, is none of them.",
+        some["best"]["trial"]
+    );
+    assert!(statements.contains(&words), "{words}: {statements}");
 }

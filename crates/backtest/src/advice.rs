@@ -4,8 +4,9 @@ use cambist_core::notification::Control;
 use cambist_report::summary::PnlRow;
 
 use crate::data_defects::DataDefects;
+use crate::end_state::EndState;
 use crate::markouts::MarkoutReport;
-use crate::report::{LevelReport, Report, SideReport};
+use crate::report::{Report, SideReport};
 
 /// With fills in fewer spans of time no conclusion is drawn from them: what follows one another in one span is one
 /// observation, and a confidence band needs many.
@@ -30,11 +31,11 @@ pub fn advice(report: &Report) -> Vec<String> {
             report.invariants.len()
         ));
     }
-    if report.level != "trading" {
-        let cause = cause(&report.levels, &report.level);
+    let end = EndState::new(&report.level, &report.levels);
+    if end.is_stopped() {
         advice.push(format!(
-            "The trading state became {} ({cause}): nothing was quoted after that.",
-            report.level
+            "The trading state became {}: nothing was quoted after that.",
+            end.causes()
         ));
     }
     advice.extend(holding(report));
@@ -60,12 +61,6 @@ pub fn advice(report: &Report) -> Vec<String> {
         ));
     }
     advice
-}
-
-/// Why the trading state is what it is; pauses may have followed it.
-fn cause<'a>(levels: &'a [LevelReport], level: &str) -> &'a str {
-    let found = levels.iter().rfind(|change| change.what == level);
-    found.map_or("", |change| change.cause.as_str())
 }
 
 /// The markout that conclusions rest on.
@@ -291,22 +286,5 @@ mod tests {
         assert_eq!(of(&[("spread", 0.1)], &[("not_wanted", 9.0)]), alone);
         assert_eq!(of(&[], &[("not_wanted", 9.0)]), alone);
         assert_eq!(of(&[], &[]), "");
-    }
-
-    #[test]
-    fn a_pause_after_a_halt_is_not_its_cause() {
-        let change = |what: &str, cause: &str| LevelReport {
-            time: String::new(),
-            what: what.to_owned(),
-            cause: cause.to_owned(),
-        };
-        let levels = [
-            change("halted", "an earlier one"),
-            change("trading", "resumed"),
-            change("halted", "the loss of a day"),
-            change("paused", "a wide spread"),
-        ];
-        assert_eq!(cause(&levels, "halted"), "the loss of a day");
-        assert_eq!(cause(&[], "halted"), "");
     }
 }

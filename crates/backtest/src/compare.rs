@@ -131,6 +131,8 @@ pub struct Comparison {
     pub subtitle: String,
     /// Names and values of the main figures, shown first.
     pub tiles: Vec<(String, String)>,
+    /// What must be known before any figure: shown first.
+    pub warnings: Vec<String>,
     /// What the runs prove and what they do not.
     pub statements: Vec<String>,
     /// Charts.
@@ -153,6 +155,9 @@ impl Comparison {
             "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\n<meta name=\"viewport\" content=\"width=device-width\">\n<style>{STYLE}</style></head><body>\n<h1>{title}</h1>\n<p>{}</p>\n",
             escape(&self.subtitle)
         );
+        for warning in &self.warnings {
+            _ = writeln!(page, "<p><strong>{}</strong></p>", escape(warning));
+        }
         tile_row(&mut page, &self.tiles);
         list(&mut page, "What the numbers say", &self.statements);
         for chart in &self.charts {

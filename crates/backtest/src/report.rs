@@ -8,7 +8,7 @@ use cambist_market_data::Timestamp;
 use cambist_report::money::decimal_text;
 use cambist_report::summary::{Closing, Ends, Orders, PnlRow, Requests};
 use cambist_report::{Attribution, Money, Session};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::advice::advice;
 use crate::assumptions::Assumptions;
@@ -543,7 +543,7 @@ pub struct SideReport {
 }
 
 /// A change of the trading state, or a pause.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LevelReport {
     /// Time.
     pub time: String,

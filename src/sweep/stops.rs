@@ -1,0 +1,130 @@
+//! Runs in which trading stopped before the end of the data: their figures are mostly of time without quotes.
+
+use std::collections::BTreeMap;
+
+use cambist_backtest::EndState;
+use serde::Serialize;
+
+use super::run::Figures;
+use super::summary::{Chosen, Summary, WindowResult};
+
+/// How many runs were stopped, and by what.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Stopped {
+    /// Whether the runs have their trading state; of results before format 4 only runs whose engine ended are known.
+    pub is_recorded: bool,
+    /// Runs in which trading stopped.
+    pub runs: u64,
+    /// Of them, by what stopped it first: a control, or an invariant that failed.
+    pub by_cause: BTreeMap<String, u64>,
+    /// Of them, by the trading state at the end.
+    pub by_state: BTreeMap<String, u64>,
+    /// The least and the largest share of their time before that.
+    pub after: Option<[f64; 2]>,
+}
+
+impl Stopped {
+    /// Counts the runs of a sweep.
+    pub fn of<'a>(all: impl Iterator<Item = &'a Figures>, is_recorded: bool) -> Self {
+        let mut found = Self {
+            is_recorded,
+            ..Self::default()
+        };
+        for figures in all.filter(|figures| figures.is_stopped()) {
+            found.runs += 1;
+            if let Some(end) = &figures.trading_state {
+                *found.by_state.entry(end.state.clone()).or_default() += 1;
+                let cause = end.stopped_by().map(str::to_owned);
+                if let Some(cause) = cause {
+                    *found.by_cause.entry(cause).or_default() += 1;
+                }
+            }
+            if let Some(share) = figures.stopped_after() {
+                let [least, most] = found.after.unwrap_or([share; 2]);
+                found.after = Some([least.min(share), most.max(share)]);
+            }
+        }
+        found
+    }
+}
+
+/// Counts with their names: `drawdown in 12, loss_total in 4`.
+fn counts(of: &BTreeMap<String, u64>) -> String {
+    let each = of.iter().map(|(name, count)| format!("{name} in {count}"));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+fn share(of: f64) -> String {
+    format!("{:.1} %", of * 100.0)
+}
+
+/// The trading state at the end of a run, in words.
+pub fn state(end: Option<&EndState>, engine_ended: Option<&String>) -> String {
+    match (end, engine_ended) {
+        (Some(end), _) => end.text(),
+        (None, Some(at)) => format!("ended {at}"),
+        (None, None) => "–".to_owned(),
+    }
+}
+
+/// What must be known before any figure of a sweep: how many runs were stopped, by what, and whether what was chosen is
+/// one of them.
+pub fn warnings(summary: &Summary) -> Vec<String> {
+    let stopped = &summary.stopped;
+    if stopped.runs == 0 {
+        return Vec::new();
+    }
+    let by = match counts(&stopped.by_cause) {
+        causes if causes.is_empty() => String::new(),
+        causes => format!(
+            ": by {causes} (trading state at the end: {})",
+            counts(&stopped.by_state)
+        ),
+    };
+    let after = stopped.after.map_or_else(String::new, |[least, most]| {
+        let (least, most) = (share(least), share(most));
+        if least == most {
+            format!(", after {least} of their time")
+        } else {
+            format!(", after {least} to {most} of their time")
+        }
+    });
+    let mut sentences = vec![format!(
+        "In {} of {} runs trading stopped before the end of the data{by}{after}. Nothing was quoted after that: amounts, Sharpe ratios and the deflated Sharpe ratio include the time without quotes, in which only the prices of what was held changed.",
+        stopped.runs, summary.runs
+    )];
+    if let Some(best) = &summary.best {
+        sentences.push(if best.is_stopped() {
+            let after = best.stopped_after.map_or_else(String::new, |after| {
+                format!(", after {} of its time", share(after))
+            });
+            format!(
+                "The best trial, {}, is one of them: {}{after}.",
+                best.trial,
+                best.state()
+            )
+        } else {
+            format!("The best trial, {}, is none of them.", best.trial)
+        });
+    }
+    if let Some(walk) = &summary.walk_forward {
+        let count = |of: fn(&WindowResult) -> Option<&Chosen>| {
+            let chosen = walk.windows.iter().filter_map(of);
+            chosen.filter(|chosen| chosen.is_stopped()).count()
+        };
+        sentences.push(format!(
+            "The chosen trial is one of them on train in {} and on test in {} of {} windows.",
+            count(|window| window.train.as_ref()),
+            count(|window| window.test.as_ref()),
+            walk.windows.len()
+        ));
+    }
+    sentences
+}
+
+/// That the trading state of the runs is not known, where it is not.
+pub fn not_recorded(summary: &Summary) -> Option<String> {
+    (!summary.stopped.is_recorded).then(|| {
+        "These results are of an earlier program, which did not record the trading state of a run: runs in which no new orders were allowed any more (cancel_only) are not known. Run the sweep again to know them.".to_owned()
+    })
+}
