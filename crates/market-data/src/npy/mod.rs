@@ -154,54 +154,75 @@ impl TickReader {
         Ok(Self { rows, ..self })
     }
 
-    /// The next event and its row, before any check.
-    #[inline]
-    fn next_row(&mut self) -> Result<Option<(u64, Event)>> {
-        if self.ahead.first.is_some() {
-            return Ok(self.ahead.next());
-        }
-        while let Some((number, row)) = self.rows.next()? {
-            let inspector = &mut self.rows.inspector;
-            inspector.report.rows += 1;
-            match row.event(self.grid) {
-                Ok(Read::Event(event)) if self.ahead.rows.is_empty() => {
-                    return Ok(Some((number, event)));
+    /// What else than an event with its time a row is; the number of the row that is the current event then, if one is.
+    #[cold]
+    fn other_row(
+        &mut self,
+        number: u64,
+        row: &Row,
+        read: std::result::Result<Read, row::Fault>,
+    ) -> Result<Option<u64>> {
+        let inspector = &mut self.rows.inspector;
+        match read {
+            Ok(Read::Event(event)) => {
+                self.ahead.first = Some((number, event));
+                return Ok(self.next_ahead());
+            }
+            Ok(Read::Untimed(mut event)) => {
+                inspector.report.untimed += 1;
+                if let Some((exchange, local)) = self.check.newest() {
+                    (event.exchange_time, event.local_time) = (exchange, local);
+                    self.event = event;
+                    return Ok(Some(number));
                 }
-                Ok(Read::Event(event)) => {
-                    self.ahead.first = Some((number, event));
-                    return Ok(self.ahead.next());
+                if self.ahead.rows.len() >= UNTIMED_MAX {
+                    let what = format!("more than {UNTIMED_MAX} rows without a time");
+                    return inspector.format(what);
                 }
-                Ok(Read::Untimed(mut event)) => {
-                    inspector.report.untimed += 1;
-                    if let Some((exchange, local)) = self.check.newest() {
-                        (event.exchange_time, event.local_time) = (exchange, local);
-                        return Ok(Some((number, event)));
-                    }
-                    if self.ahead.rows.len() >= UNTIMED_MAX {
-                        let what = format!("more than {UNTIMED_MAX} rows without a time");
-                        return inspector.format(what);
-                    }
-                    self.ahead.rows.push_back((number, event));
-                }
-                Ok(Read::BestPrice) => inspector.report.best_prices += 1,
-                Ok(Read::Ignored) => inspector.report.ignored += 1,
-                Err(fault) => {
-                    let defect = row.defect(fault, self.grid);
-                    inspector.defect(Place::Row(number), defect)?;
-                }
+                self.ahead.rows.push_back((number, event));
+            }
+            Ok(Read::BestPrice) => inspector.report.best_prices += 1,
+            Ok(Read::Ignored) => inspector.report.ignored += 1,
+            Err(fault) => {
+                let defect = row.defect(fault, self.grid);
+                inspector.defect(Place::Row(number), defect)?;
             }
         }
         Ok(None)
     }
 
+    /// Makes the next of the rows that waited for a time the current event, and returns its number.
+    #[cold]
+    fn next_ahead(&mut self) -> Option<u64> {
+        let (number, event) = self.ahead.next()?;
+        self.event = event;
+        Some(number)
+    }
+
     #[inline]
     fn advance(&mut self) -> Result<bool> {
-        while let Some((number, event)) = self.next_row()? {
+        loop {
+            let number = if self.ahead.first.is_some() {
+                self.next_ahead()
+            } else {
+                let Some((number, row)) = self.rows.next()? else {
+                    break;
+                };
+                let report = &mut self.rows.inspector.report;
+                report.rows += 1;
+                match row.event(self.grid) {
+                    Ok(Read::Event(event)) if self.ahead.rows.is_empty() => {
+                        if event.exchange_time == self.event.exchange_time && event == self.event {
+                            report.repeated += 1;
+                        }
+                        self.event = event;
+                        Some(number)
+                    }
+                    read => self.other_row(number, &row, read)?,
+                }
+            };
+            let Some(number) = number else { continue };
             let inspector = &mut self.rows.inspector;
-            if event.exchange_time == self.event.exchange_time && event == self.event {
-                inspector.report.repeated += 1;
-            }
-            self.event = event;
             match self.check.check(&self.event) {
                 EventCheckResult::Good => {}
                 EventCheckResult::Keep(defect) => {
