@@ -23,7 +23,7 @@ pub fn naming_the_files(error: anyhow::Error, inputs: &Inputs) -> anyhow::Error 
             "a header without rows is that of an export without data, or of one that was interrupted: export again, or name other files with --data"
         }
         _ => {
-            "rows of ticks change the book only if they have the exchange's bit of their event word, and rows that --skip leaves out do not count: export again, or name other files with --data"
+            "rows of ticks change the book only if they have the exchange's bit of their event word; a snapshot without times is taken with the first row that has one, best bids and asks (kind 5) are not used, and rows that --skip leaves out do not count: export again, or name other files with --data"
         }
     };
     let what = format!("{}: {}; {remedy}", files.join(", "), exit::line(&error));

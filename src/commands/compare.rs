@@ -42,6 +42,13 @@ pub fn run(args: &CompareArgs, as_json: bool) -> anyhow::Result<Exit> {
             ));
         }
     }
+    if args.out.exists() && !args.out.is_file() {
+        let what = format!(
+            "{}: it is there and no regular file: name another one with --out",
+            args.out.display()
+        );
+        return usage(what);
+    }
     if args.out.exists() && !args.overwrite {
         let what = format!(
             "{} is there already: name another file with --out, or replace it with --overwrite",

@@ -93,7 +93,7 @@ impl Results {
     /// Reads the lines of a file and changes nothing.
     pub fn read(path: &Path) -> anyhow::Result<Vec<Entry>> {
         let name = || format!("results file {}", path.display());
-        let file = File::open(path).with_context(name)?;
+        let file = cambist_market_data::open_file(path).with_context(name)?;
         Ok(Self::entries_of(path, &file)?.0)
     }
 

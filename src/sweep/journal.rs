@@ -326,7 +326,8 @@ fn check(text: &str) -> String {
 /// Reads the results in a folder.
 pub fn load(folder: &Path) -> anyhow::Result<Found> {
     let path = folder.join(NAME);
-    let mut file = File::open(&path).with_context(|| path.display().to_string())?;
+    let file = cambist_market_data::open_file(&path);
+    let mut file = file.with_context(|| path.display().to_string())?;
     read(&path, &mut file)?
         .ok_or_else(|| anyhow::anyhow!("{}: it holds no part of a sweep", path.display()))
 }

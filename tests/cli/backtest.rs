@@ -943,8 +943,16 @@ fn files_in_the_wrong_order_are_named() {
         ticks("2.npy", &quiet[half..]),
     );
     let empty = table("empty.csv", 2, 2);
+    // Each day begins with a snapshot that has no times.
+    let untimed = (BUY | 4, -1_723_161_256, quiet[0].2, quiet[0].3);
+    let after_snapshot = |name: &str, rows: &[_]| ticks(name, &[&[untimed][..], rows].concat());
+    let (third, fourth) = (
+        after_snapshot("3.npy", &quiet[..half]),
+        after_snapshot("4.npy", &quiet[half..]),
+    );
     for (files, place) in [
-        (&[&tuesday, &monday][..], "monday.csv: line 3:"),
+        (&[&fourth, &third][..], "3.npy: row 1:"),
+        (&[&tuesday, &monday], "monday.csv: line 3:"),
         (&[&tuesday, &empty, &monday], "monday.csv: line 3:"),
         (&[&second, &first], "1.npy: row 0:"),
     ] {
@@ -1091,6 +1099,9 @@ fn pipes_and_devices_are_refused_instead_of_waited_for() {
     let page = path("page.html");
     let compare = ["compare", &one, &two, "--out", &page];
     refused(&compare, "report.json; it is a pipe");
+    let merged = path("merged");
+    let part = path("a.csv");
+    refused(&["merge", &part, "--out", &merged], "a.csv; it is a pipe");
     refused(&["replay", &path("a.tape")], "it is a pipe");
 }
 

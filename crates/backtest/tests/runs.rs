@@ -439,6 +439,23 @@ fn data_that_cannot_be_judged_are_refused() {
     };
     let what = refusal(events(ticks(60)), fifo);
     assert!(what.contains("names every order"), "{what}");
+    // Nor is a level that has no orders in front of ours.
+    let mut both = ticks(60);
+    let (side, price, qty) = (Side::Buy, Price(249_900), Qty(5));
+    both.insert(
+        0,
+        event(
+            0,
+            Update::Add {
+                order: 1,
+                side,
+                price,
+                qty,
+            },
+        ),
+    );
+    let what = refusal(events(both), fifo);
+    assert!(what.contains("names every order"), "{what}");
     let trades = ticks(60).split_off(10);
     let what = refusal(events(trades), fast());
     assert!(what.contains("never had a bid below an ask"), "{what}");

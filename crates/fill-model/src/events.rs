@@ -24,6 +24,7 @@ impl FillSimulator {
         }
         match event.update {
             Update::Level { side, price, qty } | Update::SnapshotLevel { side, price, qty } => {
+                self.has_levels |= qty.0 > 0;
                 self.level(side, price, qty, reports);
             }
             Update::Trade {

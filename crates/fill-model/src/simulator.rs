@@ -34,6 +34,8 @@ pub struct FillSimulator {
     pub(crate) crossings: u64,
     /// Number of orders that have arrived, recorded ones and ours.
     pub(crate) arrivals: u64,
+    /// The recording states quantities of levels, whose orders it does not name.
+    pub(crate) has_levels: bool,
 }
 
 impl FillSimulator {
@@ -63,12 +65,13 @@ impl FillSimulator {
             traded: Traded::default(),
             crossings: 0,
             arrivals: 0,
+            has_levels: false,
         })
     }
 
-    /// Whether the recording has named an order so far, which exact queue positions need.
+    /// Whether the recording has named orders so far, and no quantity without its orders, as exact queue positions need.
     pub const fn names_orders(&self) -> bool {
-        self.market_orders.is_named()
+        self.market_orders.is_named() && !self.has_levels
     }
 
     /// An order arrives. Its reports are appended.

@@ -235,6 +235,8 @@ struct Sequence<R> {
     begin: Option<Timestamp>,
     /// The file before it that has rows, and the time of its first row.
     before: Option<(PathBuf, Timestamp)>,
+    /// Time of the last row of the files before.
+    ended: Option<Timestamp>,
     /// Reports of finished readers.
     report: Report,
 }
@@ -246,6 +248,7 @@ impl<R: Current> Sequence<R> {
             path: first.to_owned(),
             begin: None,
             before: None,
+            ended: None,
             reader: Some(reader),
             rest: rest.iter().cloned().collect(),
             resume,
@@ -262,7 +265,8 @@ impl<R: Current> Sequence<R> {
                 Ok(false) => {}
                 Ok(true) => {
                     if self.begin.is_none() {
-                        self.begin = reader.account().last;
+                        // Rows of a snapshot without a time have that of the file before.
+                        self.begin = reader.account().last.filter(|at| Some(*at) != self.ended);
                     }
                     return Ok(true);
                 }
@@ -281,6 +285,7 @@ impl<R: Current> Sequence<R> {
             self.reader = before
                 .map(|before| (self.resume)(before, &path))
                 .transpose()?;
+            self.ended = self.report.last;
             let read = std::mem::replace(&mut self.path, path);
             if let Some(begin) = self.begin.take() {
                 self.before = Some((read, begin));

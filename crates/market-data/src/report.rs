@@ -151,6 +151,16 @@ impl Report {
     /// Counts the views and the delay of an event that is returned.
     #[inline]
     pub fn event(&mut self, event: &Event) {
+        self.untimed_event(event);
+        if event.visibility.at_local() {
+            let delay = event.local_time.nanos_since(event.exchange_time);
+            self.delay.add(delay);
+        }
+    }
+
+    /// The same of an event whose times are those of another row.
+    #[inline]
+    pub fn untimed_event(&mut self, event: &Event) {
         self.views.add(event);
         if self.kept < BEGIN_ROWS && self.begins_whole != Some(true) {
             match event.update {
@@ -160,10 +170,6 @@ impl Report {
                 }
                 _ => {}
             }
-        }
-        if event.visibility.at_local() {
-            let delay = event.local_time.nanos_since(event.exchange_time);
-            self.delay.add(delay);
         }
     }
 

@@ -753,6 +753,11 @@ fn a_snapshot_without_times_is_taken_in_its_place() {
     assert_eq!((times(&events), error), (expected.clone(), None));
     let report = left.report();
     assert_eq!((report.rows, report.kept, report.untimed), (6, 6, 4));
+    let (delays, _) = report.delay.median_and_max().unwrap();
+    assert!(
+        (480..=520).contains(&delays),
+        "{delays}: of two rows, 500 ns each"
+    );
     assert_eq!(report.begins_whole, Some(true));
     assert_eq!(report.first, Some(Timestamp(BEGIN + 1_000)));
     let next = file("day-after-snapshot.npy", &npy(&day));

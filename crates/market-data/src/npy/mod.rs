@@ -154,14 +154,15 @@ impl TickReader {
         Ok(Self { rows, ..self })
     }
 
-    /// What else than an event with its time a row is; the number of the row that is the current event then, if one is.
+    /// What else than an event with its time a row is. Returns the number of the row that is the current event then, if one
+    /// is, and whether its times are its own.
     #[cold]
     fn other_row(
         &mut self,
         number: u64,
         row: &Row,
         read: std::result::Result<Read, row::Fault>,
-    ) -> Result<Option<u64>> {
+    ) -> Result<Option<(u64, bool)>> {
         let inspector = &mut self.rows.inspector;
         match read {
             Ok(Read::Event(event)) => {
@@ -173,7 +174,7 @@ impl TickReader {
                 if let Some((exchange, local)) = self.check.newest() {
                     (event.exchange_time, event.local_time) = (exchange, local);
                     self.event = event;
-                    return Ok(Some(number));
+                    return Ok(Some((number, false)));
                 }
                 if self.ahead.rows.len() >= UNTIMED_MAX {
                     let what = format!("more than {UNTIMED_MAX} rows without a time");
@@ -191,18 +192,19 @@ impl TickReader {
         Ok(None)
     }
 
-    /// Makes the next of the rows that waited for a time the current event, and returns its number.
+    /// Makes the next of the rows that waited for a time the current event, and returns its number, and whether it is the
+    /// one with the time.
     #[cold]
-    fn next_ahead(&mut self) -> Option<u64> {
+    fn next_ahead(&mut self) -> Option<(u64, bool)> {
         let (number, event) = self.ahead.next()?;
         self.event = event;
-        Some(number)
+        Some((number, self.ahead.first.is_none()))
     }
 
     #[inline]
     fn advance(&mut self) -> Result<bool> {
         loop {
-            let number = if self.ahead.first.is_some() {
+            let row = if self.ahead.first.is_some() {
                 self.next_ahead()
             } else {
                 let Some((number, row)) = self.rows.next()? else {
@@ -216,12 +218,14 @@ impl TickReader {
                             report.repeated += 1;
                         }
                         self.event = event;
-                        Some(number)
+                        Some((number, true))
                     }
                     read => self.other_row(number, &row, read)?,
                 }
             };
-            let Some(number) = number else { continue };
+            let Some((number, is_timed)) = row else {
+                continue;
+            };
             let inspector = &mut self.rows.inspector;
             match self.check.check(&self.event) {
                 EventCheckResult::Good => {}
@@ -246,7 +250,11 @@ impl TickReader {
                 }
                 book.apply(&self.event, number);
             }
-            inspector.report.event(&self.event);
+            if is_timed {
+                inspector.report.event(&self.event);
+            } else {
+                inspector.report.untimed_event(&self.event);
+            }
             inspector.report.keep(self.event.exchange_time);
             return Ok(true);
         }
