@@ -191,7 +191,10 @@ fn market_text(inspection: &MarketInspection, moment: &Moment) -> String {
 
 fn depth(inspection: &MarketInspection) -> String {
     match (inspection.depth_time, inspection.depth_age_ms) {
-        (Some(time), Some(age_ms)) => format!("{} old, of {}", span_ms(age_ms), iso_ms(time)),
+        // A header's clock has whole seconds, so that the engine reckons with more than the difference of the times.
+        (Some(time), Some(age_ms)) => {
+            format!("at most {} old, of {}", span_ms(age_ms), iso_ms(time))
+        }
         (_, _) => "none so far".to_owned(),
     }
 }

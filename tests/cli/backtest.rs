@@ -1021,6 +1021,12 @@ fn files_without_rows_are_named() {
             assert!(message.contains(words), "{words}: {message}");
         }
     }
+    let missing = run(&folder, "recorded/", &[]);
+    let message = stderr(&missing);
+    assert!(
+        message.contains("recorded/: there is no such file or folder"),
+        "{message}"
+    );
     // Every row is left out.
     let off = rows.replace("tick=0.01", "tick=1000");
     let off = folder.write("off.csv", &off);

@@ -38,7 +38,7 @@ pub struct MarketInspection {
     pub quoting_mid: Result<u64, Withheld>,
     /// Time of the accepted depth by the exchange's clock; `None` before the first.
     pub depth_time: Option<VenueTime>,
-    /// Age of the accepted depth in milliseconds by the engine's clock.
+    /// Age of the accepted depth in milliseconds at most, by the engine's clock.
     pub depth_age_ms: Option<u64>,
     /// Targets of each strategy of the market at this moment.
     pub strategies: Vec<StrategyInspection>,

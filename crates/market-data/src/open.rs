@@ -121,6 +121,9 @@ pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Recording> {
         }
     }
     let Some(kind) = format(first) else {
+        if !first.exists() {
+            return refuse(first, "there is no such file or folder");
+        }
         return refuse(
             first,
             "its format cannot be determined from its name: .npy and .npz are ticks, .csv and .parquet depth \
