@@ -43,6 +43,13 @@ impl NoncesOf {
         }
     }
 
+    const fn other(self) -> Self {
+        match self {
+            Self::Orders => Self::Account,
+            Self::Account => Self::Orders,
+        }
+    }
+
     /// Whether nonces of the key were given out from this state folder. Where that cannot be known, they were.
     pub fn were_given(self, folder: &Path) -> bool {
         folder.join(self.file()).try_exists().unwrap_or(true)
@@ -69,7 +76,8 @@ enum Reserve {
 }
 
 impl NonceFile {
-    /// Goes on behind what earlier processes gave out. The state folder has to be locked.
+    /// Goes on behind what earlier processes gave out for either key: what this one is used for now, the other may have
+    /// been before, and keys that were exchanged have to be recognised as such. The state folder has to be locked.
     ///
     /// # Errors
     /// The file is not readable, not a number, or one behind which there are none; or the thread cannot be started.
@@ -83,6 +91,9 @@ impl NonceFile {
             );
             return Err(Failure::new(Exit::Refused, what).into());
         }
+        let others = read(&folder.join(of.other().file())).ok().flatten();
+        let others = others.filter(|number| *number <= HIGHEST).unwrap_or(0);
+        let reserved = reserved.max(others);
         let clock = Clock::new();
         let reserve = match of {
             NoncesOf::Orders => Reserve::Before(path),
@@ -258,6 +269,22 @@ mod tests {
         // One behind which there are no nonces is damage.
         write(&beside("nonces-account"), u64::MAX).unwrap();
         assert!(ClockNonces::beside(folder.path()).next().unwrap() < ahead);
+    }
+
+    /// Keys that were exchanged in the configuration go on as well: neither uses a number that the other had used.
+    #[test]
+    fn nonces_of_a_key_are_above_those_of_both() {
+        for of in [NoncesOf::Orders, NoncesOf::Account] {
+            let folder = private_folder();
+            let ahead = Clock::new().unix_micros() + 3_600_000_000;
+            write(&folder.path().join(of.file()), ahead).unwrap();
+            let other = NonceFile::open(folder.path(), of.other()).unwrap();
+            assert_eq!(other.next().unwrap(), ahead);
+            // A file of the other that cannot be read concerns that one.
+            std::fs::write(folder.path().join(of.file()), "x").unwrap();
+            let folder_of_own = NonceFile::open(folder.path(), of.other());
+            assert!(folder_of_own.is_ok() && NonceFile::open(folder.path(), of).is_err());
+        }
     }
 
     #[test]
