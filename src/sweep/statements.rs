@@ -100,7 +100,7 @@ fn of_best(sentences: &mut Vec<String>, best: &Chosen, summary: &Summary, space:
             |sharpe| format!("{} {} a year", summary.measure.sharpe(), ratio(Some(sharpe)))
         )
     ));
-    sentences.extend(signs(best, summary));
+    sentences.extend(signs(best, summary, space.metric));
     let Some(deflated) = best.deflated else {
         if summary.too_short_s.is_none() && best.fills > 0 {
             sentences.push(
@@ -166,17 +166,26 @@ fn luck(deflated: &Deflated) -> Vec<String> {
 }
 
 /// What the signs of the best trial's figures mean.
-fn signs(best: &Chosen, summary: &Summary) -> Vec<String> {
+fn signs(best: &Chosen, summary: &Summary, metric: Metric) -> Vec<String> {
     let mut sentences = Vec::new();
     let number = |text: &Option<String>| text.as_ref().and_then(|text| text.parse::<f64>().ok());
     let (net, excess) = (number(&best.net_pnl), number(&best.excess_over_holding));
+    let trials = compared(summary);
+    // The best by a ratio need not be the one that earned most.
+    let chosen = format!("The trial with the best {}", summary.measure.metric(metric));
     if net.is_some_and(|net| net < 0.0) {
-        sentences.push("Even the best trial lost money.".to_owned());
+        sentences.push(match summary.earned.unwrap_or(0) {
+            0 => "No trial earned money.".to_owned(),
+            others => format!("{chosen} lost money; {others} of {trials} trials earned money."),
+        });
     }
     if best.fills == 0 {
         sentences.push("It never traded: its profit and loss is the price change of the initial balances, and no trial was better than not trading.".to_owned());
     } else if excess.is_some_and(|excess| excess <= 0.0) {
-        sentences.push("Even the best trial came to no more than holding its initial balances: the parameters show no skill on these data.".to_owned());
+        sentences.push(match summary.above_holding.unwrap_or(0) {
+            0 => "No trial came to more than holding its initial balances: the parameters show no skill on these data.".to_owned(),
+            others => format!("{chosen} came to no more than holding its initial balances; {others} of {trials} trials came to more."),
+        });
     } else if net.is_some_and(|net| net < 0.0) {
         sentences.push("It lost less than holding its initial balances, which is what its Sharpe ratio measures.".to_owned());
     }

@@ -196,6 +196,13 @@ impl<'a> Group<'a> {
         filled.count() as u64
     }
 
+    /// Trials of which an amount is above zero.
+    fn above_zero(&self, amount: fn(&Figures) -> Option<&String>) -> u64 {
+        let each = self.scores.iter();
+        let amounts = each.filter_map(|score| amount(score.figures)?.parse::<f64>().ok());
+        amounts.filter(|amount| *amount > 0.0).count() as u64
+    }
+
     /// Place of a score by a metric, 1 for the best, and of how many; `None` where all are equal.
     fn rank(&self, of: &Score<'_>, metric: Metric) -> Option<(u64, u64)> {
         let value = |score: &Score<'_>| match metric {
@@ -367,6 +374,10 @@ pub struct Summary {
     pub data: Vec<DataDefects>,
     /// The best trial on all of the data; none with walk-forward.
     pub best: Option<Chosen>,
+    /// Trials on all of the data whose net profit and loss is above zero; none with walk-forward.
+    pub earned: Option<u64>,
+    /// The same of the excess over holding.
+    pub above_holding: Option<u64>,
     /// Walk-forward, if it was asked for.
     pub walk_forward: Option<WalkForwardResult>,
     /// The same in sentences.
@@ -436,12 +447,17 @@ pub fn summary(header: &Header, space: &Space, rows: &Rows) -> Summary {
             }),
         data: defects(rows),
         best: None,
+        earned: None,
+        above_holding: None,
         walk_forward: None,
         statements: Vec::new(),
     };
     if header.windows.is_empty() {
         let group = group(rows, space, None, Phase::All);
         summary.best = group.best(space.metric).map(|best| chosen(&group, best));
+        summary.earned = Some(group.above_zero(|figures| figures.net_pnl.as_ref()));
+        summary.above_holding =
+            Some(group.above_zero(|figures| figures.excess_over_holding.as_ref()));
     } else {
         summary.walk_forward = Some(walk_forward(header, space, rows, &chosen));
     }

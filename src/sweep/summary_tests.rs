@@ -232,3 +232,53 @@ fn stops_of_an_earlier_format_are_those_of_the_engine() {
     let now = summary(&header(0, 2), &space(), &rows);
     assert!(!now.statements.join(" ").contains("did not record"));
 }
+
+/// Trials with their net profit and loss and their excess over holding; the first has the best ratio.
+fn amounts_of(trials: &[(&str, &str)]) -> Summary {
+    let mut found = Rows::new();
+    for (row, (net, excess)) in rows(&vec![(40, POOR); trials.len()])
+        .into_iter()
+        .zip(trials)
+    {
+        let returns = if row.run == 0 { GOOD } else { POOR };
+        let figures = Figures {
+            net_pnl: Some((*net).to_owned()),
+            excess_over_holding: Some((*excess).to_owned()),
+            ..figures(40, returns)
+        };
+        let row = Row {
+            values: vec![toml::Value::Integer(1)],
+            outcome: Outcome::Done(Box::new(figures)),
+            ..row
+        };
+        found.insert(row.run, row);
+    }
+    summary(&header(0, trials.len() as u64), &space(), &found)
+}
+
+/// The best by a ratio may have lost money while others earned some: only the amounts of all trials show that none did.
+#[test]
+fn what_is_stated_of_all_trials_is_true_of_all() {
+    let of = |trials: &[(&str, &str)]| amounts_of(trials).statements.join(" ");
+    let some = of(&[("-1", "-2"), ("3", "1"), ("0", "0"), ("2", "-1")]);
+    for words in [
+        "The trial with the best Sharpe ratio of the excess over holding lost money; 2 of 4 trials earned money.",
+        "The trial with the best Sharpe ratio of the excess over holding came to no more than holding its initial balances; 1 of 4 trials came to more.",
+    ] {
+        assert!(some.contains(words), "{words}: {some}");
+    }
+    let none = of(&[("-1", "-2"), ("-3", "-4"), ("0", "0"), ("-1", "-1")]);
+    for words in [
+        "No trial earned money.",
+        "No trial came to more than holding its initial balances: the parameters show no skill on these data.",
+    ] {
+        assert!(none.contains(words), "{words}: {none}");
+        assert!(!some.contains(words), "{words}: {some}");
+    }
+    // The best one earned: nothing is stated of the others.
+    let earned = of(&[("1", "1"), ("-3", "-4"), ("0", "0"), ("-1", "-1")]);
+    assert!(
+        !earned.contains("earned money") && !earned.contains("lost money"),
+        "{earned}"
+    );
+}
