@@ -187,7 +187,7 @@ fn signs(best: &Chosen, summary: &Summary, metric: Metric) -> Vec<String> {
             others => format!("{chosen} came to no more than holding its initial balances; {others} of {trials} trials came to more."),
         });
     } else if net.is_some_and(|net| net < 0.0) {
-        sentences.push("It lost less than holding its initial balances, which is what its Sharpe ratio measures.".to_owned());
+        sentences.push("The best trial lost less than holding its initial balances would have, which is what its Sharpe ratio measures.".to_owned());
     }
     sentences.extend(positions(
         excess,
@@ -200,16 +200,34 @@ fn signs(best: &Chosen, summary: &Summary, metric: Metric) -> Vec<String> {
         Measure::ExcessOverHolding => excess,
         Measure::Equity => net,
     };
-    if let Some((measured, sharpe)) = measured.zip(best.sharpe)
-        && measured * sharpe < 0.0
-    {
-        sentences.push(format!(
-            "Its Sharpe ratio has another sign than its {}: what happened after the last whole interval of {} s, or around times without equity, is in the amount and not in the ratio.",
+    sentences.extend(other_sign(
+        "Its Sharpe ratio",
+        measured,
+        best.sharpe,
+        summary,
+    ));
+    sentences
+}
+
+/// That an amount and the ratio of its changes have different signs, if they do, and why.
+fn other_sign(
+    ratio_name: &str,
+    measured: Option<f64>,
+    sharpe: Option<f64>,
+    summary: &Summary,
+) -> Option<String> {
+    let (measured, sharpe) = measured.zip(sharpe)?;
+    (measured * sharpe < 0.0).then(|| {
+        let (of_each, its) = match &summary.walk_forward {
+            Some(_) => (" of each window", "the"),
+            None => ("", "its"),
+        };
+        format!(
+            "{ratio_name} has another sign than {its} {}: what happened after the last whole interval of {} s{of_each}, or around times without equity, is in the amount and not in the ratio.",
             summary.measure.title(),
             summary.return_interval_s
-        ));
-    }
-    sentences
+        )
+    })
 }
 
 fn walk_forward(
@@ -259,6 +277,7 @@ fn walk_forward(
             }
         ));
     }
+    sentences.extend(signs_on_test(walk, summary));
     let step = space.walk_forward;
     if step.is_some_and(|walk| walk.step_s > walk.test_s) {
         sentences.push(
@@ -269,6 +288,21 @@ fn walk_forward(
     if step.is_some_and(|walk| walk.step_s < walk.test_s) {
         sentences.push("Test windows overlap (step is below test): their sums and ratios count some hours twice.".to_owned());
     }
+}
+
+/// What different signs of the figures on test mean.
+fn signs_on_test(walk: &WalkForwardResult, summary: &Summary) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if walk.test_net < 0.0 && walk.test_excess > 0.0 {
+        sentences.push("What was chosen lost money on test, but less than holding its initial balances would have, which is what its Sharpe ratio measures.".to_owned());
+    }
+    sentences.extend(other_sign(
+        "The Sharpe ratio on test",
+        Some(walk.test_excess),
+        walk.test_sharpe,
+        summary,
+    ));
+    sentences
 }
 
 /// Whether an excess over holding is that of quoting or of the positions that it led to.

@@ -282,3 +282,41 @@ fn what_is_stated_of_all_trials_is_true_of_all() {
         "{earned}"
     );
 }
+
+/// Walk-forward states different signs as a plain sweep does.
+#[test]
+fn different_signs_on_test_are_stated() {
+    let of = |net: &str, excess: &str, returns: &[f64]| {
+        let mut found = Rows::new();
+        for (run, phase) in (0..).zip([Phase::Train, Phase::Test]) {
+            let figures = Figures {
+                net_pnl: Some(net.to_owned()),
+                excess_over_holding: Some(excess.to_owned()),
+                ..figures(40, returns)
+            };
+            found.insert(
+                run,
+                Row {
+                    run,
+                    trial: 0,
+                    window: Some(0),
+                    phase,
+                    values: vec![toml::Value::Integer(1)],
+                    outcome: Outcome::Done(Box::new(figures)),
+                },
+            );
+        }
+        summary(&header(1, 2), &space(), &found)
+            .statements
+            .join(" ")
+    };
+    let other = "The Sharpe ratio on test has another sign than the excess over holding: what happened after the last whole interval of 60 s of each window,";
+    let less = "What was chosen lost money on test, but less than holding its initial balances would have,";
+    let differ = of("-1", "0.61", POOR);
+    assert!(differ.contains(other) && differ.contains(less), "{differ}");
+    let lost = of("1", "-0.61", GOOD);
+    assert!(lost.contains(other) && !lost.contains(less), "{lost}");
+    for same in [of("1", "0.61", GOOD), of("-1", "-0.61", POOR)] {
+        assert!(!same.contains(other) && !same.contains(less), "{same}");
+    }
+}
