@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use cambist_backtest::compare::{Chart, Comparison, Curve, Table};
-use cambist_backtest::{EndState, share_before};
+use cambist_backtest::{EndState, after_stop, share_before};
 use cambist_market_data::{Timestamp, open_file};
 use cambist_quant::performance::running::RunningMoments;
 use serde_json::{Map, Value, json};
@@ -169,9 +169,10 @@ impl RunResults {
             format!(" after {:.1} % of its time", share * 100.0)
         });
         Some(format!(
-            "{}: trading stopped{after}, {}. Nothing was quoted after that: its figures include the time without quotes.",
+            "{}: trading stopped{after}, {}: {}. Its figures include the time without quotes.",
             self.name,
-            end.text()
+            end.text(),
+            after_stop(self.report["fills_after_stop"].as_u64())
         ))
     }
 

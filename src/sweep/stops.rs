@@ -1,4 +1,4 @@
-//! Runs in which trading stopped before the end of the data: their figures are mostly of time without quotes.
+//! Runs in which trading stopped before the end of the data: their figures include time without quotes.
 
 use std::collections::BTreeMap;
 
@@ -48,6 +48,10 @@ impl Stopped {
     }
 }
 
+/// What happened after trading stopped: their rows do not have the number of later fills.
+const AFTER_STOPS: &str =
+    "no new orders were made, and orders that rested could still fill until their cancels arrived";
+
 /// Counts with their names: `drawdown in 12, loss_total in 4`.
 fn counts(of: &BTreeMap<String, u64>) -> String {
     let each = of.iter().map(|(name, count)| format!("{name} in {count}"));
@@ -90,7 +94,7 @@ pub fn warnings(summary: &Summary) -> Vec<String> {
         }
     });
     let mut sentences = vec![format!(
-        "In {} of {} runs trading stopped before the end of the data{by}{after}. Nothing was quoted after that: amounts, Sharpe ratios and the deflated Sharpe ratio include the time without quotes, in which only the prices of what was held changed.",
+        "In {} of {} runs trading stopped before the end of the data{by}{after}. After that {AFTER_STOPS}: amounts, Sharpe ratios and the deflated Sharpe ratio include the time without quotes.",
         stopped.runs, summary.runs
     )];
     if let Some(best) = &summary.best {

@@ -1,5 +1,7 @@
 //! `cambist compare`: results of several backtests on one page.
 
+use cambist_market_data::Timestamp;
+
 use crate::backtest::{config, drifting, jumping};
 use crate::support::{Folder, cambist, exit, json, stderr, stdout};
 
@@ -225,7 +227,7 @@ fn a_run_that_was_stopped_is_named() {
     assert!(after > 0.0 && after < 0.5, "{after}");
     let since = state["stops"][0]["time"].as_str().unwrap();
     let sentence = format!(
-        "cut: trading stopped after {:.1} % of its time, cancel_only since {since} (drawdown). Nothing was quoted after that",
+        "cut: trading stopped after {:.1} % of its time, cancel_only since {since} (drawdown): no new orders were made after that",
         after * 100.0
     );
     assert!(
@@ -242,4 +244,25 @@ fn a_run_that_was_stopped_is_named() {
     }
     assert!(html.contains("<p><strong>cut: trading stopped"), "{html}");
     assert!(!text.contains("whole: trading stopped"), "{text}");
+
+    // Fills after the stop are counted; a report of an earlier program does not have their number.
+    let read = |name: &str| std::fs::read_to_string(folder.0.join("cut").join(name)).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&read("report.json")).unwrap();
+    let later = read("fills.csv");
+    let later = later.lines().skip(1).filter(|line| {
+        let nanos = line.split(',').nth(1).unwrap().parse().unwrap();
+        Timestamp(nanos) > Timestamp::from_rfc3339(since).unwrap()
+    });
+    assert_eq!(report["report"]["fills_after_stop"], later.count());
+    let advice = read("report.txt");
+    let words =
+        "The trading state became cancel_only (drawdown): no new orders were made after that";
+    assert!(advice.contains(words), "{advice}");
+    let mut earlier = report;
+    let members = earlier["report"].as_object_mut().unwrap();
+    members.remove("fills_after_stop");
+    std::fs::write(folder.0.join("cut/report.json"), earlier.to_string()).unwrap();
+    let text = stdout(&cambist(&args));
+    let words = "no new orders were made after that, and orders that rested could still fill until their cancels arrived. Its figures include";
+    assert!(text.contains(words), "{text}");
 }

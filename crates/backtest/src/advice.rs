@@ -4,7 +4,7 @@ use cambist_core::notification::Control;
 use cambist_report::summary::PnlRow;
 
 use crate::data_defects::DataDefects;
-use crate::end_state::EndState;
+use crate::end_state::{EndState, after_stop};
 use crate::markouts::MarkoutReport;
 use crate::report::{Report, SideReport};
 
@@ -34,8 +34,9 @@ pub fn advice(report: &Report) -> Vec<String> {
     let end = EndState::new(&report.level, &report.levels);
     if end.is_stopped() {
         advice.push(format!(
-            "The trading state became {}: nothing was quoted after that.",
-            end.causes()
+            "The trading state became {}: {}.",
+            end.causes(),
+            after_stop(report.fills_after_stop)
         ));
     }
     advice.extend(holding(report));

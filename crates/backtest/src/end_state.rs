@@ -11,8 +11,8 @@ use crate::report::LevelReport;
 pub struct EndState {
     /// The trading state at the end: `trading`, `cancel_only` or `halted`.
     pub state: String,
-    /// When and why trading stopped: every change of the state since it last was `trading`. Nothing was quoted after the
-    /// first one.
+    /// When and why trading stopped: every change of the state since it last was `trading`. No new orders were made after
+    /// the first one; those that rested could fill until their cancels arrived.
     pub stops: Vec<LevelReport>,
 }
 
@@ -76,6 +76,21 @@ impl EndState {
     }
 }
 
+/// What happened after trading stopped, with the number of later fills where it is known.
+pub fn after_stop(fills: Option<u64>) -> String {
+    let orders = "no new orders were made after that";
+    match fills {
+        None => {
+            format!("{orders}, and orders that rested could still fill until their cancels arrived")
+        }
+        Some(0) => orders.to_owned(),
+        Some(1) => format!("{orders}; 1 fill came later, of an order that was sent before"),
+        Some(fills) => {
+            format!("{orders}; {fills} fills came later, of orders that were sent before")
+        }
+    }
+}
+
 /// The share of a run before a time; `None` where that is not known.
 #[expect(clippy::cast_precision_loss, reason = "a share for display")]
 pub fn share_before(from: &str, duration_s: f64, at: &str) -> Option<f64> {
@@ -127,6 +142,16 @@ mod tests {
         let end = EndState::new("cancel_only", &[]);
         assert!(end.is_stopped() && end.stopped_at().is_none());
         assert_eq!(end.causes(), "cancel_only");
+    }
+
+    #[test]
+    fn fills_after_a_stop_are_counted_where_they_are_known() {
+        assert_eq!(after_stop(Some(0)), "no new orders were made after that");
+        assert!(
+            after_stop(Some(1)).ends_with("; 1 fill came later, of an order that was sent before")
+        );
+        assert!(after_stop(Some(4)).contains("; 4 fills came later, of orders"));
+        assert!(after_stop(None).ends_with("could still fill until their cancels arrived"));
     }
 
     #[test]

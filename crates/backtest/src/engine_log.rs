@@ -52,6 +52,8 @@ pub struct EngineLog {
     pub refused_by_control: BTreeMap<Control, u64>,
     pub levels: Vec<LevelChange>,
     pub level: TradingState,
+    /// Trades of own orders since trading stopped; zero while it has not.
+    pub fills_after_stop: u64,
     /// Number of pauses that are not kept.
     pub levels_dropped: u64,
     pub invariants: Vec<String>,
@@ -71,6 +73,7 @@ impl EngineLog {
             refused_by_control: BTreeMap::new(),
             levels: Vec::new(),
             level: TradingState::Active,
+            fills_after_stop: 0,
             levels_dropped: 0,
             invariants: Vec::new(),
             mismatches: 0,
@@ -84,6 +87,9 @@ impl EngineLog {
 
     /// Records a trade at the exchange.
     pub fn traded(&mut self, now: Time, order: u64, base: Amount) {
+        if self.level != TradingState::Active {
+            self.fills_after_stop += 1;
+        }
         self.undetected
             .entry(order)
             .or_default()
@@ -110,6 +116,9 @@ impl EngineLog {
             }
             Notification::TradingStateChanged { level, cause } => {
                 self.level = *level;
+                if *level == TradingState::Active {
+                    self.fills_after_stop = 0;
+                }
                 // There are few of them, and the last one explains the end of the run.
                 self.levels.push(LevelChange {
                     time: now,

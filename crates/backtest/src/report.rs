@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cambist_core::event::Amounts;
+use cambist_core::event::{Amounts, TradingState};
 use cambist_core::{Amount, MarketSpec, Price, Reason, Side, Time, TokenId};
 use cambist_market_data::Timestamp;
 use cambist_report::money::decimal_text;
@@ -95,6 +95,8 @@ pub struct Report {
     pub refused_by_control: BTreeMap<String, u64>,
     /// The trading state at the end.
     pub level: String,
+    /// Fills since trading stopped, of orders that were sent before; none while the state at the end is `trading`.
+    pub fills_after_stop: Option<u64>,
     /// Changes of the trading state, and pauses.
     pub levels: Vec<LevelReport>,
     /// Invariants of the engine that failed: each is a defect of the program.
@@ -675,6 +677,8 @@ pub fn build(source: &Source<'_>) -> Report {
             .map(|(control, count)| (control.name().to_owned(), *count))
             .collect(),
         level: source.log.level.name().to_owned(),
+        fills_after_stop: (source.log.level != TradingState::Active)
+            .then_some(source.log.fills_after_stop),
         levels: levels(source),
         invariants: source.log.invariants.clone(),
         mismatches: source.log.mismatches,

@@ -375,6 +375,9 @@ impl Backtest {
                 engine
                     .log
                     .traded(now, execution.order, execution.traded.base);
+            } else if let Some((_, engine)) = &mut self.ended {
+                // Its orders rest until their cancels arrive.
+                engine.log.fills_after_stop += 1;
             }
             self.fills += 1;
             let row = FillRow {
