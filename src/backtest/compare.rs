@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use cambist_backtest::compare::{Chart, Comparison, Curve, Table};
-use cambist_backtest::{EndState, after_stop, share_before};
+use cambist_backtest::{EndState, after_stop, share_before, share_text};
 use cambist_market_data::{Timestamp, open_file};
 use cambist_quant::performance::running::RunningMoments;
 use serde_json::{Map, Value, json};
@@ -166,7 +166,7 @@ impl RunResults {
     fn stopped(&self) -> Option<String> {
         let end = self.end.as_ref().filter(|end| end.is_stopped())?;
         let after = self.stopped_after().map_or_else(String::new, |share| {
-            format!(" after {:.1} % of its time", share * 100.0)
+            format!(" after {} of its time", share_text(share))
         });
         Some(format!(
             "{}: trading stopped{after}, {}: {}. Its figures include the time without quotes.",

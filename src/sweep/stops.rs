@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cambist_backtest::EndState;
+use cambist_backtest::{EndState, share_text};
 use serde::Serialize;
 
 use super::run::Figures;
@@ -58,10 +58,6 @@ fn counts(of: &BTreeMap<String, u64>) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-fn share(of: f64) -> String {
-    format!("{:.1} %", of * 100.0)
-}
-
 /// The trading state at the end of a run, in words.
 pub fn state(end: Option<&EndState>, engine_ended: Option<&String>) -> String {
     match (end, engine_ended) {
@@ -86,7 +82,7 @@ pub fn warnings(summary: &Summary) -> Vec<String> {
         ),
     };
     let after = stopped.after.map_or_else(String::new, |[least, most]| {
-        let (least, most) = (share(least), share(most));
+        let (least, most) = (share_text(least), share_text(most));
         if least == most {
             format!(", after {least} of their time")
         } else {
@@ -100,7 +96,7 @@ pub fn warnings(summary: &Summary) -> Vec<String> {
     if let Some(best) = &summary.best {
         sentences.push(if best.is_stopped() {
             let after = best.stopped_after.map_or_else(String::new, |after| {
-                format!(", after {} of its time", share(after))
+                format!(", after {} of its time", share_text(after))
             });
             format!(
                 "The best trial, {}, is one of them: {}{after}.",

@@ -99,6 +99,17 @@ pub fn share_before(from: &str, duration_s: f64, at: &str) -> Option<f64> {
     (duration_s > 0.0).then(|| (passed as f64 / 1e9 / duration_s).clamp(0.0, 1.0))
 }
 
+/// A share of the time in parts of a hundred: less than all of it is never stated as 100.0 %.
+pub fn share_text(share: f64) -> String {
+    let percent = share * 100.0;
+    let percent = if share < 1.0 {
+        percent.min(99.9)
+    } else {
+        percent
+    };
+    format!("{percent:.1} %")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,6 +163,12 @@ mod tests {
         );
         assert!(after_stop(Some(4)).contains("; 4 fills came later, of orders"));
         assert!(after_stop(None).ends_with("could still fill until their cancels arrived"));
+    }
+
+    #[test]
+    fn a_share_below_all_is_not_rounded_to_all() {
+        let shares = [0.036, 0.9994, 0.9996, 0.999_999, 1.0].map(share_text);
+        assert_eq!(shares, ["3.6 %", "99.9 %", "99.9 %", "99.9 %", "100.0 %"]);
     }
 
     #[test]

@@ -38,7 +38,7 @@ mod sink;
 pub use assumptions::{Assumptions, LatencyRange, RateLimit};
 pub use curves::Thinned;
 pub use data_defects::DataDefects;
-pub use end_state::{EndState, after_stop, share_before};
+pub use end_state::{EndState, after_stop, share_before, share_text};
 pub use engine_link::{EngineObserver, Processes, ViewAnswerer};
 pub use error::{BacktestError, Outside};
 pub use finished::Finished;
