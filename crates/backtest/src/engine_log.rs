@@ -193,6 +193,26 @@ mod tests {
 
     use super::*;
 
+    /// Fills are counted since trading stopped for the last time.
+    #[test]
+    fn fills_after_a_stop_are_counted() {
+        let mut log = EngineLog::new(&[]);
+        let mut counts = Vec::new();
+        for level in [
+            TradingState::Active,
+            TradingState::CancelOnly,
+            TradingState::Halted,
+            TradingState::Active,
+            TradingState::CancelOnly,
+        ] {
+            let cause = "a test".to_owned();
+            log.observe(Time(1), &Notification::TradingStateChanged { level, cause });
+            log.traded(Time(2), 7, 1);
+            counts.push(log.fills_after_stop);
+        }
+        assert_eq!(counts, [0, 1, 2, 0, 1]);
+    }
+
     /// However many pauses there were, the change that explains the end of a run is kept.
     #[test]
     fn a_change_of_the_trading_state_is_kept_after_many_pauses() {
