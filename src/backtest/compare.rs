@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use cambist_backtest::compare::{Chart, Comparison, Curve, Table};
-use cambist_backtest::{EndState, after_stop, share_before, share_text};
+use cambist_backtest::{EndState, Pauses, after_stop, share_before, share_text};
 use cambist_market_data::{Timestamp, open_file};
 use cambist_quant::performance::running::RunningMoments;
 use serde_json::{Map, Value, json};
@@ -56,6 +56,8 @@ pub struct RunResults {
     report: Value,
     /// How it ended; none of a report without a trading state.
     end: Option<EndState>,
+    /// Its pauses; none of a report that an earlier program wrote.
+    pauses: Option<Pauses>,
     config: String,
     /// The keys of its configuration; none of a file that an earlier program wrote.
     keys: BTreeMap<String, String>,
@@ -104,6 +106,7 @@ impl RunResults {
         Ok(Self {
             name: named.name.clone(),
             end: end(&report),
+            pauses: serde_json::from_value(report["pauses"].clone()).ok(),
             config: text("config"),
             keys: keys(&text("config_text")),
             program: text("program"),
@@ -176,6 +179,31 @@ impl RunResults {
         ))
     }
 
+    /// That quoting was paused for more than a tenth of the time, if it was.
+    fn paused(&self) -> Option<String> {
+        let pauses = self.pauses.as_ref().filter(|pauses| pauses.is_long())?;
+        Some(format!(
+            "{}: quoting was {}. Its figures include this time.",
+            self.name,
+            pauses.text()?
+        ))
+    }
+
+    /// What must be known before its figures: that trading stopped, or was paused for long.
+    fn warnings(&self) -> impl Iterator<Item = String> {
+        self.stopped().into_iter().chain(self.paused())
+    }
+
+    /// The trading state at the end, with pauses.
+    fn state(&self) -> String {
+        let state = self.end.as_ref();
+        let state = state.map_or_else(|| "–".to_owned(), EndState::text);
+        match self.pauses.as_ref().and_then(Pauses::text) {
+            Some(paused) => format!("{state}; {paused}"),
+            None => state,
+        }
+    }
+
     fn markout(&self) -> Option<f64> {
         let all = self.report["markouts"].as_array()?;
         let found = all
@@ -209,12 +237,7 @@ impl RunResults {
             ("markout 10 s, bps", ratio(self.markout(), 2)),
             ("orders", self.text("/orders/submitted")),
             ("both sides quoted, %", ratio(percent, 1)),
-            (
-                "state at the end",
-                self.end
-                    .as_ref()
-                    .map_or_else(|| "–".to_owned(), EndState::text),
-            ),
+            ("state at the end", self.state()),
         ]
     }
 }
@@ -402,7 +425,7 @@ pub fn page(runs: &[RunResults]) -> String {
     let mut comparison = Comparison {
         title: format!("{} runs compared", runs.len()),
         subtitle: format!("{}cambist {VERSION}", same_span(runs)),
-        warnings: runs.iter().filter_map(RunResults::stopped).collect(),
+        warnings: runs.iter().flat_map(RunResults::warnings).collect(),
         statements: statements(runs),
         ..Comparison::default()
     };
@@ -473,7 +496,7 @@ fn short(value: Option<&Value>) -> String {
 /// What a reader must know before a run is called the better one.
 pub fn statements(runs: &[RunResults]) -> Vec<String> {
     let quotes: Vec<_> = runs.iter().map(|run| run.text("/quote")).collect();
-    let mut sentences: Vec<_> = runs.iter().filter_map(RunResults::stopped).collect();
+    let mut sentences: Vec<_> = runs.iter().flat_map(RunResults::warnings).collect();
     let spans: Vec<_> = runs
         .iter()
         .map(|run| (run.text("/from"), run.text("/to")))
@@ -615,6 +638,7 @@ pub fn json(runs: &[RunResults]) -> Value {
             "name": run.name,
             "trading_state": run.end,
             "stopped_after": run.stopped_after(),
+            "pauses": run.pauses,
             "engine_ended": run.report["engine_ended"],
             "from": run.report["from"],
             "to": run.report["to"],

@@ -10,6 +10,7 @@ pub mod journal;
 pub mod merge;
 pub mod outputs;
 mod page;
+mod pauses;
 pub mod plan;
 pub mod prepare;
 pub mod run;

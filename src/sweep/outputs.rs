@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::journal::{Header, Rows};
 use super::page::{page, run_title, window_title};
+use super::pauses;
 use super::plan::Phase;
 use super::run::{Outcome, Row};
 use super::space::Space;
@@ -95,7 +96,7 @@ const BEFORE: [(&str, Kind); 4] = [
 ];
 
 /// The same behind them.
-const AFTER: [(&str, Kind); 26] = [
+const AFTER: [(&str, Kind); 29] = [
     ("status", Kind::Text),
     ("from", Kind::Text),
     ("to", Kind::Text),
@@ -122,6 +123,9 @@ const AFTER: [(&str, Kind); 26] = [
     ("trading_state", Kind::Text),
     ("stopped_at", Kind::Text),
     ("stopped_by", Kind::Text),
+    ("paused_s", Kind::Decimal),
+    ("paused_at_end", Kind::Text),
+    ("paused_by", Kind::Text),
 ];
 
 /// Whether `runs.csv` has a column of this name beside those of the parameters.
@@ -238,6 +242,13 @@ fn cells(
     let ended = figures.and_then(|f| f.engine_ended.as_deref());
     cells.push(text_cell(state.and_then(EndState::stopped_at).or(ended)));
     cells.push(text_cell(state.and_then(EndState::stopped_by)));
+    let pauses = figures.and_then(|f| f.pauses.as_ref());
+    cells.push(decimal(pauses.map(|pauses| pauses.seconds)));
+    let yes_no = |is: bool| if is { "yes" } else { "no" };
+    cells.push(text_cell(pauses.map(|pauses| yes_no(pauses.at_end))));
+    let causes = pauses.map(|pauses| pauses.causes.keys().cloned().collect::<Vec<_>>());
+    let causes = causes.filter(|causes| !causes.is_empty());
+    cells.push(text_cell(causes.map(|causes| causes.join(" ")).as_deref()));
     cells
 }
 
@@ -306,7 +317,7 @@ pub fn best_rows<'a>(group: &'a Group<'a>, space: &Space, most: usize) -> Vec<&'
 /// `sweep.txt`.
 fn in_words(header: &Header, space: &Space, rows: &Rows, summary: &Summary) -> String {
     let mut text = String::new();
-    for warning in stops::warnings(summary) {
+    for warning in [stops::warnings(summary), pauses::warnings(summary)].concat() {
         _ = writeln!(text, "{warning}\n");
     }
     if header.windows.is_empty() {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::heat::heat_maps;
 use super::journal::{Header, Rows};
 use super::outputs::best_rows;
+use super::pauses;
 use super::plan::Phase;
 use super::run::Row;
 use super::space::Space;
@@ -30,7 +31,7 @@ pub fn page(header: &Header, space: &Space, rows: &Rows, summary: &Summary) -> S
     let mut page = Comparison {
         title: format!("Sweep over {}", names.join(", ")),
         subtitle: subtitle(header, rows, summary),
-        warnings: stops::warnings(summary),
+        warnings: [stops::warnings(summary), pauses::warnings(summary)].concat(),
         statements: summary.statements.clone(),
         assumed: assumed(header),
         details: vec![
@@ -102,7 +103,12 @@ fn tiles_of(best: &Chosen, measure: Measure, quote: &str) -> Vec<(String, String
         )
     };
     let state = best.trading_state.as_ref();
-    let state = state.map_or_else(|| "not known".to_owned(), |end| end.state.clone());
+    let is_paused = best.pauses.as_ref().is_some_and(|pauses| pauses.at_end);
+    let state = match state {
+        Some(end) if is_paused => format!("{}, paused", end.state),
+        Some(end) => end.state.clone(),
+        None => "not known".to_owned(),
+    };
     let mut tiles = vec![
         ("best trial".to_owned(), best.trial.to_string()),
         ("its trading state at the end".to_owned(), state),
@@ -375,9 +381,12 @@ fn run_cells(space: &Space, group: &Group<'_>, score: &Score<'_>) -> Vec<String>
         short(&figures.drawdown_max),
         figures.fills.to_string(),
         format!("{:.1} %", figures.uptime * 100.0),
-        stops::state(
-            figures.trading_state.as_ref(),
-            figures.engine_ended.as_ref(),
+        pauses::with(
+            stops::state(
+                figures.trading_state.as_ref(),
+                figures.engine_ended.as_ref(),
+            ),
+            figures.pauses.as_ref(),
         ),
     ]);
     cells
@@ -448,7 +457,8 @@ pub fn window_table(space: &Space, summary: &Summary) -> Vec<Vec<String>> {
         cells.push(deflated.map_or_else(none, percent));
         cells.push(fills(train));
         cells.extend(window.times.iter().cloned());
-        cells.extend([test, train].map(|chosen| chosen.map_or_else(none, Chosen::state)));
+        cells
+            .extend([test, train].map(|chosen| chosen.map_or_else(none, Chosen::state_and_pauses)));
         table.push(cells);
     }
     table

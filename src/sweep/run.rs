@@ -3,7 +3,7 @@
 use std::io;
 
 use cambist_backtest::{
-    Backtest, BacktestError, DataDefects, EndState, FillRow, Finished, SampleRow, Sink,
+    Backtest, BacktestError, DataDefects, EndState, FillRow, Finished, Pauses, SampleRow, Sink,
     share_before,
 };
 use cambist_core::{Amount, MarketId};
@@ -106,6 +106,9 @@ pub struct Figures {
     /// The trading state at the end, and when and why trading stopped; rows before format 4 lack it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trading_state: Option<EndState>,
+    /// How long quoting was paused, and why; rows of earlier programs lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pauses: Option<Pauses>,
     /// Invariants of the engine that failed: defects of the program.
     pub invariants: u64,
     /// Markets whose data had rows left out, or something unusual; files without their folders.
@@ -368,6 +371,7 @@ fn figures(finished: &Finished, sink: &mut ExcessSink) -> Figures {
         returns: sink.returns.into(),
         engine_ended: report.engine_ended.clone(),
         trading_state: Some(EndState::new(&report.level, &report.levels)),
+        pauses: Some(report.pauses.clone()),
         invariants: report.invariants.len() as u64,
         data: report
             .data

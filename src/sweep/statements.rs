@@ -2,6 +2,7 @@
 
 use cambist_backtest::DataDefects;
 
+use super::pauses;
 use super::space::{Metric, Space};
 use super::stops;
 use super::summary::{Chosen, Deflated, Measure, Summary, WalkForwardResult, WindowResult};
@@ -15,6 +16,7 @@ const FILLS_FEW: u64 = 30;
 /// The sentences of a summary.
 pub fn of(summary: &Summary, space: &Space) -> Vec<String> {
     let mut sentences = stops::warnings(summary);
+    sentences.extend(pauses::warnings(summary));
     sentences.extend(space.exhausted());
     if summary.refused > 0 {
         sentences.push(format!(
@@ -28,6 +30,7 @@ pub fn of(summary: &Summary, space: &Space) -> Vec<String> {
         return sentences;
     }
     sentences.extend(stops::not_recorded(summary));
+    sentences.extend(pauses::not_recorded(summary));
     sentences.extend(summary.data.iter().flat_map(DataDefects::sentences));
     if summary.invariants > 0 {
         sentences.push(format!(

@@ -53,7 +53,7 @@ const AFTER_STOPS: &str =
     "no new orders were made, and orders that rested could still fill until their cancels arrived";
 
 /// Counts with their names: `drawdown in 12, loss_total in 4`.
-fn counts(of: &BTreeMap<String, u64>) -> String {
+pub fn counts(of: &BTreeMap<String, u64>) -> String {
     let each = of.iter().map(|(name, count)| format!("{name} in {count}"));
     each.collect::<Vec<_>>().join(", ")
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use cambist_backtest::{DataDefects, EndState};
+use cambist_backtest::{DataDefects, EndState, Pauses};
 use cambist_market_data::Timestamp;
 use cambist_quant::performance::running::RunningMoments;
 use cambist_quant::performance::sharpe::{Moments, expected_best, variance_of};
@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::journal::{Header, Rows};
+use super::pauses::{self, Paused};
 use super::plan::Phase;
 use super::run::{Figures, Outcome, Row};
 use super::space::{Metric, Space};
@@ -259,6 +260,8 @@ pub struct Chosen {
     pub trading_state: Option<EndState>,
     /// Share of the run before trading stopped, if it did.
     pub stopped_after: Option<f64>,
+    /// How long quoting was paused, and why; missing in results of earlier programs.
+    pub pauses: Option<Pauses>,
     /// How much of its ratio may be luck.
     pub deflated: Option<Deflated>,
 }
@@ -270,9 +273,19 @@ impl Chosen {
         self.engine_ended.is_some() || state.is_some_and(EndState::is_stopped)
     }
 
+    /// Whether quoting was paused for more than a tenth of the time.
+    pub fn is_long_paused(&self) -> bool {
+        self.pauses.as_ref().is_some_and(Pauses::is_long)
+    }
+
     /// The trading state at the end, in words.
     pub fn state(&self) -> String {
         stops::state(self.trading_state.as_ref(), self.engine_ended.as_ref())
+    }
+
+    /// The same with its pauses.
+    pub fn state_and_pauses(&self) -> String {
+        pauses::with(self.state(), self.pauses.as_ref())
     }
 }
 
@@ -358,6 +371,8 @@ pub struct Summary {
     pub invariants: u64,
     /// Runs in which trading stopped before the end of the data.
     pub stopped: Stopped,
+    /// Runs in which quoting was paused for more than a tenth of the time.
+    pub paused: Paused,
     /// Runs in which no order filled.
     pub without_fills: u64,
     /// What trials are compared by.
@@ -418,6 +433,7 @@ pub fn summary(header: &Header, space: &Space, rows: &Rows) -> Summary {
         engine_ended: score.figures.engine_ended.clone(),
         trading_state: score.figures.trading_state.clone(),
         stopped_after: score.figures.stopped_after(),
+        pauses: score.figures.pauses.clone(),
         deflated: group.deflated(score, interval_s),
     };
     let figures = || rows.values().filter_map(Row::figures);
@@ -432,6 +448,7 @@ pub fn summary(header: &Header, space: &Space, rows: &Rows) -> Summary {
         }),
         invariants: figures().filter(|figures| figures.invariants > 0).count() as u64,
         stopped: Stopped::of(figures(), header.has_trading_states()),
+        paused: Paused::of(figures()),
         without_fills: figures().filter(|figures| figures.fills == 0).count() as u64,
         metric: space.metric.name(),
         measure: header.measure(),

@@ -31,6 +31,7 @@ fn figures(fills: u64, returns: &[f64]) -> Figures {
         returns: Returns::from(moments),
         engine_ended: None,
         trading_state: None,
+        pauses: Some(cambist_backtest::Pauses::default()),
         invariants: 0,
         data: Vec::new(),
         curve: Vec::new(),
@@ -319,4 +320,44 @@ fn different_signs_on_test_are_stated() {
     for same in [of("1", "0.61", GOOD), of("-1", "-0.61", POOR)] {
         assert!(!same.contains(other) && !same.contains(less), "{same}");
     }
+}
+
+/// A run that a limit paused for most of its time ends as `trading`: its pauses are stated.
+#[test]
+fn long_pauses_are_stated() {
+    let mut found: Rows = rows(&[(9, GOOD), (9, POOR), (9, POOR)])
+        .into_iter()
+        .map(|row| (row.run, row))
+        .collect();
+    let shares = [(0.962, true), (0.2, false), (0.05, true)];
+    for (row, (share, at_end)) in found.values_mut().zip(shares) {
+        row.values = vec![toml::Value::Integer(1)];
+        if let Outcome::Done(figures) = &mut row.outcome {
+            figures.pauses = Some(Pauses {
+                seconds: share * figures.duration_s,
+                share,
+                at_end,
+                causes: [("loss_hour".to_owned(), 2)].into(),
+            });
+        }
+    }
+    let all = summary(&header(0, 3), &space(), &found);
+    let paused = &all.paused;
+    assert_eq!((paused.runs, paused.at_end), (2, 1));
+    assert_eq!(paused.by_cause, [("loss_hour".to_owned(), 2)].into());
+    let text = all.statements.join(" ");
+    for words in [
+        "In 2 of 3 runs quoting was paused for more than a tenth of the time: for 20.0 % to 96.2 % of it, by loss_hour in 2; 1 of them ended paused.",
+        "The best trial, 0, is one of them: paused for 96.2 % of the time (loss_hour), also at the end.",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    // Rows of an earlier program lack their pauses.
+    if let Outcome::Done(figures) = &mut found.get_mut(&0).unwrap().outcome {
+        figures.pauses = None;
+    }
+    let text = summary(&header(0, 3), &space(), &found)
+        .statements
+        .join(" ");
+    assert!(text.contains("did not record pauses"), "{text}");
 }

@@ -266,3 +266,36 @@ fn a_run_that_was_stopped_is_named() {
     let words = "no new orders were made after that, and orders that rested could still fill until their cancels arrived. Its figures include";
     assert!(text.contains(words), "{text}");
 }
+
+/// A run that a limit paused for most of its time ends as `trading`: its pauses are stated.
+#[test]
+fn a_run_that_was_paused_for_long_is_named() {
+    let folder = Folder::new("compare-paused");
+    let path = |name: &str| folder.0.join(name).display().to_string();
+    let (whole, cut, page) = (path("whole"), path("cut"), path("page.html"));
+    let text = std::fs::read_to_string(config(&folder)).unwrap();
+    let limited = text.replace("loss_hour_max = \"750 USDC\"", "loss_hour_max = \"2 USDC\"");
+    assert_ne!(text, limited);
+    let data = folder.write("eth.csv", &jumping());
+    for (out, text) in [(&whole, &text), (&cut, &limited)] {
+        let config = folder.write("cambist.toml", text);
+        let output = cambist(&[
+            "backtest", "--config", &config, "--data", &data, "--out", out,
+        ]);
+        assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    }
+    let args = ["compare", &whole, &cut, "--out", &page, "--overwrite"];
+    let value = json(&cambist(&[&args[..], &["--json"]].concat()));
+    assert_eq!(value["runs"][0]["pauses"]["seconds"], 0.0);
+    let pauses = &value["runs"][1]["pauses"];
+    assert!(pauses["share"].as_f64().unwrap() > 0.5, "{pauses}");
+    assert_eq!(pauses["at_end"], true);
+    let text = stdout(&cambist(&args));
+    let html = std::fs::read_to_string(&page).unwrap();
+    for words in ["cut: quoting was paused for ", "trading; paused for "] {
+        assert!(text.contains(words), "{words}: {text}");
+        assert!(html.contains(words), "{words}: {html}");
+    }
+    assert!(text.contains("(loss_hour), also at the end. Its figures include this time.\n"));
+    assert!(!text.contains("whole: quoting"), "{text}");
+}

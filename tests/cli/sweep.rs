@@ -630,6 +630,7 @@ fn results_of_the_first_format_are_joined() {
                 figures.remove("holding").unwrap();
                 figures.remove("excess_over_holding").unwrap();
                 figures.remove("trading_state").unwrap();
+                figures.remove("pauses").unwrap();
             }
             format!("{row}\n")
         });
@@ -822,10 +823,9 @@ fn runs_that_a_risk_limit_stopped_are_stated() {
     );
     let csv = read("runs.csv");
     assert!(
-        csv.lines()
-            .next()
-            .unwrap()
-            .ends_with(",refused,trading_state,stopped_at,stopped_by"),
+        csv.lines().next().unwrap().ends_with(
+            ",refused,trading_state,stopped_at,stopped_by,paused_s,paused_at_end,paused_by"
+        ),
         "{csv}"
     );
     assert!(
@@ -889,4 +889,29 @@ fn a_best_trial_that_was_not_stopped_is_stated() {
         some["best"]["trial"]
     );
     assert!(statements.contains(&words), "{words}: {statements}");
+}
+
+/// A limit that pauses leaves the state at `trading`: how long it paused a run is in every file.
+#[test]
+fn runs_that_a_risk_limit_paused_are_stated() {
+    let sweep = Sweep::new("sweep-paused", SWEEP);
+    limit(&sweep.fixed[2], "loss_hour_max", "2 USDC");
+    let output = sweep.run("out", &["--json"]);
+    good(&output);
+    let summary = &json(&output)["summary"];
+    assert_eq!(summary["stopped"]["runs"], 0);
+    let paused = &summary["paused"];
+    let runs = paused["runs"].as_u64().unwrap();
+    assert!(runs > 0, "{summary}");
+    assert_eq!(paused["by_cause"], serde_json::json!({"loss_hour": runs}));
+    let folder = sweep.out("out");
+    let read = |name: &str| std::fs::read_to_string(Path::new(&folder).join(name)).unwrap();
+    let first = format!("In {runs} of 6 runs quoting was paused for more than a tenth of the time");
+    let (text, page) = (read("sweep.txt"), read("sweep.html"));
+    assert!(text.starts_with(&first), "{text}");
+    assert!(page.contains(&format!("<p><strong>{first}")), "{page}");
+    let row = "trading; paused for ";
+    assert!(text.contains(row) && page.contains(row), "{text}");
+    assert!(read("runs.csv").contains("loss_hour"));
+    assert!(read("runs.jsonl").contains("\"pauses\":{\"seconds\":"));
 }

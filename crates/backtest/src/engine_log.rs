@@ -36,6 +36,11 @@ impl SideTimes {
         self.since = Some((now, reason));
     }
 
+    /// Whether a pause keeps it without quotes.
+    pub fn is_paused(&self) -> bool {
+        matches!(self.since, Some((_, Some(Control::Paused))))
+    }
+
     /// Adds the time up to now.
     fn close(&mut self, now: Time) {
         if let Some((since, reason)) = &mut self.since {

@@ -28,6 +28,7 @@ mod heat_map;
 mod html;
 mod markouts;
 mod network;
+mod pauses;
 mod performance;
 mod report;
 mod resting;
@@ -43,6 +44,7 @@ pub use engine_link::{EngineObserver, Processes, ViewAnswerer};
 pub use error::{BacktestError, Outside};
 pub use finished::Finished;
 pub use markouts::MarkoutReport;
+pub use pauses::Pauses;
 pub use report::{
     ClockSteps, DataFile, DataReport, Detection, EquityReport, LevelReport, OutsideBand, Ratios,
     Report, SideReport,

@@ -13,10 +13,11 @@ use serde::{Deserialize, Serialize};
 use crate::advice::advice;
 use crate::assumptions::Assumptions;
 use crate::data_warnings;
-use crate::engine_log::EngineLog;
+use crate::engine_log::{EngineLog, SideTimes};
 use crate::exchange::SimulatedExchange;
 use crate::feed::{Feed, NEVER};
 use crate::markouts::{MarkoutReport, Markouts};
+use crate::pauses::Pauses;
 use crate::performance::Performance;
 
 /// The report of a run.
@@ -97,6 +98,8 @@ pub struct Report {
     pub level: String,
     /// Fills since trading stopped, of orders that were sent before; none while the state at the end is `trading`.
     pub fills_after_stop: Option<u64>,
+    /// How long quoting was paused, and why.
+    pub pauses: Pauses,
     /// Changes of the trading state, and pauses.
     pub levels: Vec<LevelReport>,
     /// Invariants of the engine that failed: each is a defect of the program.
@@ -670,22 +673,30 @@ pub fn build(source: &Source<'_>) -> Report {
         quoted_both_sides_ratio: both_sides(source),
         quoted_both_sides_as_polled_ratio: polled.quoted_both_sides_ratio,
         sides: sides(source),
-        refused_by_control: source
-            .log
-            .refused_by_control
-            .iter()
-            .map(|(control, count)| (control.name().to_owned(), *count))
-            .collect(),
+        refused_by_control: refused_by_control(source.log),
         level: source.log.level.name().to_owned(),
         fills_after_stop: (source.log.level != TradingState::Active)
             .then_some(source.log.fills_after_stop),
+        pauses: Pauses::default(),
         levels: levels(source),
         invariants: source.log.invariants.clone(),
         mismatches: source.log.mismatches,
         advice: Vec::new(),
     };
+    report.pauses = pauses(&report, source.log);
     report.advice = advice(&report);
     report
+}
+
+fn refused_by_control(log: &EngineLog) -> BTreeMap<String, u64> {
+    let each = log.refused_by_control.iter();
+    each.map(|(control, count)| (control.name().to_owned(), *count))
+        .collect()
+}
+
+fn pauses(report: &Report, log: &EngineLog) -> Pauses {
+    let at_end = log.sides.values().any(SideTimes::is_paused);
+    Pauses::new(&report.sides, &report.levels, report.duration_s, at_end)
 }
 
 fn assumed(source: &Source<'_>) -> Vec<String> {
