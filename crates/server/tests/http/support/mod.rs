@@ -7,9 +7,10 @@ mod client;
 mod customer;
 pub mod trader;
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use cambist_core::{Amount, TokenId, TokenSpec, VenueTime};
 use cambist_server::{
@@ -257,6 +258,21 @@ impl Exchange {
             let _ = stop.send(());
         }
         self.wait()
+    }
+
+    /// Whether the address refuses connections. A child that another test is starting holds a copy of the listening
+    /// socket until it executes its program, so it is asked for some time.
+    pub fn refuses_connections(&self) -> bool {
+        let begun = Instant::now();
+        loop {
+            if TcpStream::connect(self.address).is_err() {
+                return true;
+            }
+            if begun.elapsed() > Duration::from_secs(10) {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Waits for the server to end by itself.
