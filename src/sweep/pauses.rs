@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use cambist_backtest::{Pauses, share_text};
+use cambist_backtest::Pauses;
 use serde::Serialize;
 
 use super::run::Figures;
-use super::stops::counts;
-use super::summary::{Chosen, Summary, WindowResult};
+use super::stops::{counts, of_windows, share_range};
+use super::summary::{Chosen, Summary};
 
 /// How many runs were paused for more than a tenth of their time, and by what.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -66,12 +66,7 @@ pub fn warnings(summary: &Summary) -> Vec<String> {
     let Some([least, most]) = paused.share else {
         return Vec::new();
     };
-    let (least, most) = (share_text(least), share_text(most));
-    let share = if least == most {
-        least
-    } else {
-        format!("{least} to {most}")
-    };
+    let share = share_range(least, most);
     let by = match counts(&paused.by_cause) {
         none if none.is_empty() => none,
         causes => format!(", by {causes}"),
@@ -88,16 +83,7 @@ pub fn warnings(summary: &Summary) -> Vec<String> {
         });
     }
     if let Some(walk) = &summary.walk_forward {
-        let count = |of: fn(&WindowResult) -> Option<&Chosen>| {
-            let chosen = walk.windows.iter().filter_map(of);
-            chosen.filter(|chosen| chosen.is_long_paused()).count()
-        };
-        sentences.push(format!(
-            "The chosen trial is one of them on train in {} and on test in {} of {} windows.",
-            count(|window| window.train.as_ref()),
-            count(|window| window.test.as_ref()),
-            walk.windows.len()
-        ));
+        sentences.push(of_windows(&walk.windows, Chosen::is_long_paused));
     }
     sentences
 }

@@ -82,12 +82,7 @@ pub fn warnings(summary: &Summary) -> Vec<String> {
         ),
     };
     let after = stopped.after.map_or_else(String::new, |[least, most]| {
-        let (least, most) = (share_text(least), share_text(most));
-        if least == most {
-            format!(", after {least} of their time")
-        } else {
-            format!(", after {least} to {most} of their time")
-        }
+        format!(", after {} of their time", share_range(least, most))
     });
     let mut sentences = vec![format!(
         "In {} of {} runs trading stopped before the end of the data{by}{after}. After that {AFTER_STOPS}: amounts, Sharpe ratios and the deflated Sharpe ratio include the time without quotes.",
@@ -108,18 +103,33 @@ pub fn warnings(summary: &Summary) -> Vec<String> {
         });
     }
     if let Some(walk) = &summary.walk_forward {
-        let count = |of: fn(&WindowResult) -> Option<&Chosen>| {
-            let chosen = walk.windows.iter().filter_map(of);
-            chosen.filter(|chosen| chosen.is_stopped()).count()
-        };
-        sentences.push(format!(
-            "The chosen trial is one of them on train in {} and on test in {} of {} windows.",
-            count(|window| window.train.as_ref()),
-            count(|window| window.test.as_ref()),
-            walk.windows.len()
-        ));
+        sentences.push(of_windows(&walk.windows, Chosen::is_stopped));
     }
     sentences
+}
+
+/// Two shares of the time, or one where both are the same for display.
+pub fn share_range(least: f64, most: f64) -> String {
+    let (least, most) = (share_text(least), share_text(most));
+    if least == most {
+        least
+    } else {
+        format!("{least} to {most}")
+    }
+}
+
+/// In how many windows the chosen trial is one of the runs of a warning.
+pub fn of_windows(windows: &[WindowResult], is_one: fn(&Chosen) -> bool) -> String {
+    let count = |of: fn(&WindowResult) -> Option<&Chosen>| {
+        let chosen = windows.iter().filter_map(of);
+        chosen.filter(|chosen| is_one(chosen)).count()
+    };
+    format!(
+        "The chosen trial is one of them on train in {} and on test in {} of {} windows.",
+        count(|window| window.train.as_ref()),
+        count(|window| window.test.as_ref()),
+        windows.len()
+    )
 }
 
 /// That the trading state of the runs is not known, where it is not.

@@ -196,23 +196,32 @@ fn a_run_that_never_traded_has_no_ratio_beside_its_profit() {
     assert!(why.contains("an earlier program"), "{why}");
 }
 
-/// A run that a risk limit stopped is named in the text, in the JSON and on the page, also of an earlier program's report.
-#[test]
-fn a_run_that_was_stopped_is_named() {
-    let folder = Folder::new("compare-stopped");
-    let path = |name: &str| folder.0.join(name).display().to_string();
-    let (whole, cut, page) = (path("whole"), path("cut"), path("page.html"));
-    let text = std::fs::read_to_string(config(&folder)).unwrap();
-    let limited = text.replace("drawdown_max = \"1500 USDC\"", "drawdown_max = \"20 USDC\"");
+/// The results of a backtest and of one with another limit, and a path for their page.
+fn whole_and_limited(folder: &Folder, (limit, other): (&str, &str)) -> [String; 3] {
+    let paths = ["whole", "cut", "page.html"];
+    let paths = paths.map(|name| folder.0.join(name).display().to_string());
+    let text = std::fs::read_to_string(config(folder)).unwrap();
+    let limited = text.replace(limit, other);
     assert_ne!(text, limited);
     let data = folder.write("eth.csv", &jumping());
-    for (out, text) in [(&whole, &text), (&cut, &limited)] {
+    for (out, text) in [(&paths[0], &text), (&paths[1], &limited)] {
         let config = folder.write("cambist.toml", text);
         let output = cambist(&[
             "backtest", "--config", &config, "--data", &data, "--out", out,
         ]);
         assert_eq!(exit(&output), 0, "{}", stderr(&output));
     }
+    paths
+}
+
+/// A run that a risk limit stopped is named in the text, in the JSON and on the page, also of an earlier program's report.
+#[test]
+fn a_run_that_was_stopped_is_named() {
+    let folder = Folder::new("compare-stopped");
+    let [whole, cut, page] = whole_and_limited(
+        &folder,
+        ("drawdown_max = \"1500 USDC\"", "drawdown_max = \"20 USDC\""),
+    );
     let args = ["compare", &whole, &cut, "--out", &page, "--overwrite"];
     let value = json(&cambist(&[&args[..], &["--json"]].concat()));
     let expected = serde_json::json!({"state": "trading", "stops": []});
@@ -271,19 +280,10 @@ fn a_run_that_was_stopped_is_named() {
 #[test]
 fn a_run_that_was_paused_for_long_is_named() {
     let folder = Folder::new("compare-paused");
-    let path = |name: &str| folder.0.join(name).display().to_string();
-    let (whole, cut, page) = (path("whole"), path("cut"), path("page.html"));
-    let text = std::fs::read_to_string(config(&folder)).unwrap();
-    let limited = text.replace("loss_hour_max = \"750 USDC\"", "loss_hour_max = \"2 USDC\"");
-    assert_ne!(text, limited);
-    let data = folder.write("eth.csv", &jumping());
-    for (out, text) in [(&whole, &text), (&cut, &limited)] {
-        let config = folder.write("cambist.toml", text);
-        let output = cambist(&[
-            "backtest", "--config", &config, "--data", &data, "--out", out,
-        ]);
-        assert_eq!(exit(&output), 0, "{}", stderr(&output));
-    }
+    let [whole, cut, page] = whole_and_limited(
+        &folder,
+        ("loss_hour_max = \"750 USDC\"", "loss_hour_max = \"2 USDC\""),
+    );
     let args = ["compare", &whole, &cut, "--out", &page, "--overwrite"];
     let value = json(&cambist(&[&args[..], &["--json"]].concat()));
     assert_eq!(value["runs"][0]["pauses"]["seconds"], 0.0);

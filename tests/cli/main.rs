@@ -14,6 +14,7 @@ mod kraken;
 mod backtest;
 mod compare;
 mod daemon;
+mod data_files;
 mod data_kinds;
 mod demo;
 mod depth;
