@@ -98,6 +98,29 @@ fn resume(bench: &mut TestBench) -> Result<String, String> {
     )
 }
 
+/// Lists take longer than balances, and both are due at the same time: the balances that a list will confirm are not
+/// replaced before its end.
+#[test]
+fn books_are_compared_although_lists_are_slow_and_due_with_balances() {
+    let mut bench = quoting();
+    bench.notifications.clear();
+    bench.unanswered = |query| matches!(query, Query::Balances | Query::Orders(_));
+    for step in 0..100 {
+        bench.run_ms(100);
+        let waiting = std::mem::take(&mut bench.lost_queries);
+        for (request, query) in waiting {
+            let is_late = matches!(query, Query::Orders(_)) && step % 3 != 0;
+            if is_late {
+                bench.lost_queries.push((request, query));
+            } else {
+                bench.answer_query(request, &query);
+            }
+        }
+    }
+    let compared = bench.count(|notification| *notification == Notification::Balanced);
+    assert!(compared >= 9, "{compared} comparisons in 10 s");
+}
+
 /// Not with the next depth: in the step that finds the difference.
 #[test]
 fn a_difference_above_the_limit_cancels_at_once() {

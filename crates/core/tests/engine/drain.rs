@@ -202,3 +202,23 @@ fn a_drain_ends_when_the_books_were_compared_after_its_proof() {
     bench.run_ms(3_000);
     assert_eq!(bench.finished, Some(true));
 }
+
+/// Where lists are expensive they are rare; the end does not wait for the next one.
+#[test]
+fn a_drain_does_not_wait_for_a_list_that_is_due_later() {
+    let mut config = config();
+    config.poll.orders_ms = 40_000;
+    config.poll.orders_age_max_ms = 180_000;
+    config.poll.balances_ms = 30_000;
+    config.poll.balances_age_max_ms = 120_000;
+    let mut bench = TestBench::with(&BOTH, config, Vec::new());
+    bench.until_a_submit_waits();
+    bench.accept_all();
+    bench.run_ms(1_000);
+    drain(&mut bench);
+    while !bench.cancels.is_empty() {
+        bench.accept_cancel();
+    }
+    bench.run_ms(2_000);
+    assert_eq!(bench.finished, Some(true));
+}

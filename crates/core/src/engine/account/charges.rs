@@ -46,8 +46,8 @@ impl State {
             _ => return,
         };
         self.ledger.balances(sent, now, fills, own_locked, balances);
-        if !self.ready {
-            // The sooner it is read, the less likely is a fill in between.
+        // At a start, the sooner it is read, the less likely is a fill in between; at the end, nothing else is waited for.
+        if !self.ready || self.drain_needs_comparison() {
             self.polls.scan_soon();
         }
     }

@@ -151,6 +151,12 @@ impl State {
         self.nothing_alive() && self.drain.as_ref().is_some_and(cancels)
     }
 
+    /// Whether only the comparison of the books is missing.
+    pub(crate) fn drain_needs_comparison(&self) -> bool {
+        let drain = self.drain.as_ref();
+        drain.is_some_and(|drain| drain.proved && !drain.compared)
+    }
+
     /// A complete list has been read.
     pub(crate) fn drain_proved(&mut self, pass: &ListScan, actions: &mut Vec<Action>) {
         let nothing_alive = self.nothing_alive();

@@ -36,7 +36,9 @@ impl State {
                 at(self.polls.absence);
             }
         }
-        if !self.is_asked(|purpose| matches!(purpose, RequestPurpose::Balances { .. })) {
+        if !self.is_asked(|purpose| matches!(purpose, RequestPurpose::Balances { .. }))
+            && !self.scan_confirms_balances()
+        {
             at(self.polls.balances);
         }
         if !self.is_asked(|purpose| {

@@ -167,7 +167,9 @@ impl State {
             self.poll_depth(now, index, actions);
         }
         self.poll_pools(now, actions);
-        self.poll_balances(now, actions);
+        if !self.scan_confirms_balances() {
+            self.poll_balances(now, actions);
+        }
         self.poll_meta(now, actions);
     }
 
@@ -210,6 +212,17 @@ impl State {
         let own = self.orders.levels(id).collect();
         let purpose = RequestPurpose::Depth { market: id, own };
         self.send(now, purpose, Query::Depth(id), actions);
+    }
+
+    /// Whether the scan in progress will confirm the balances that wait for one. Younger balances would take their place
+    /// and wait for the next scan: where lists take their time, and both are due at once, there would never be a cut.
+    pub(crate) fn scan_confirms_balances(&self) -> bool {
+        let arrived = self.ledger.candidate_arrived();
+        let mut scan = self
+            .scan
+            .iter()
+            .filter(|scan| scan.purpose != ScanPurpose::Resting);
+        arrived.is_some_and(|arrived| scan.any(|scan| arrived <= scan.begun))
     }
 
     fn poll_balances(&mut self, now: Time, actions: &mut Vec<Action>) {
