@@ -207,6 +207,8 @@ fn unless_absent<T>(
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
                 Err(AskError::Silent { process, within })
             }
+            // It ended after the connection was made and before the request was written.
+            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Err(AskError::Gone),
             _ => Err(error.into()),
         },
     }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{AskError, Waiting, ask, timeout_of, wait_for_end};
+use super::{AskError, SILENCE_TIMEOUT, Waiting, ask, timeout_of, unless_absent, wait_for_end};
 use crate::live::control_requests::{RequestJson, ScopeJson};
 use crate::live::control_socket::NAME;
 
@@ -274,4 +274,16 @@ fn a_socket_that_fails_is_an_error_and_no_silence() {
     assert!(matches!(answer, Err(AskError::Io(_))), "{answer:?}");
     assert_eq!(shown, [false, false]);
     daemon.join().unwrap();
+}
+
+#[test]
+fn a_daemon_that_ends_while_the_request_is_written_is_gone() {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, PermissionDenied};
+    let failed = |kind: io::ErrorKind| {
+        unless_absent::<()>(Err(kind.into()), None, SILENCE_TIMEOUT).unwrap_err()
+    };
+    for kind in [BrokenPipe, ConnectionReset] {
+        assert!(matches!(failed(kind), AskError::Gone), "{kind}");
+    }
+    assert!(matches!(failed(PermissionDenied), AskError::Io(_)));
 }
