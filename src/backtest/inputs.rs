@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use cambist_backtest::{Assumptions, LatencyRange, RateLimit};
+use cambist_backtest::{Assumptions, FeeRate, LatencyRange, RateLimit};
+use cambist_daemon::config::Daemon;
 use cambist_fill_model::{FillRule, QueueModel};
 use cambist_market_data::{DEFAULT_PRICE_FACTOR, Step, Timestamp, Tolerance};
 use clap::{Args, ValueEnum};
@@ -11,6 +12,7 @@ use crate::backtest::arguments::{
     self, DataFile, balance, data_file, from_time, latency, long_seconds, micros, sample_ms,
     share_ppm, to_time, tolerance,
 };
+use crate::exit::{Exit, Failure};
 
 /// How much of an order fills when the market reaches its price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -85,6 +87,12 @@ pub struct Inputs {
     /// Rate limit of the exchange on each endpoint: requests per second and burst, or none
     #[arg(long, value_name = "N[/BURST]|none", default_value = "5", value_parser = limit)]
     pub rate_limit: Limit,
+    /// Fee of orders that rested, in basis points with at most two decimals; by default fees.maker_bips
+    #[arg(long, value_name = "BPS")]
+    pub maker_fee_bps: Option<FeeRate>,
+    /// Fee of orders that took; by default fees.taker_bips
+    #[arg(long, value_name = "BPS")]
+    pub taker_fee_bps: Option<FeeRate>,
     /// Levels per side of the exchange's depth
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = levels)]
     pub depth_levels: usize,
@@ -147,9 +155,23 @@ fn levels(text: &str) -> Result<usize, String> {
 }
 
 impl Inputs {
-    /// The assumptions; fees come from the configuration.
-    pub(crate) fn assumptions(&self) -> Assumptions {
-        Assumptions {
+    /// The assumptions. Fees that are not given are the configuration's; a usage error if one is above the limit that
+    /// orders name.
+    pub(crate) fn assumptions(&self, daemon: &Daemon) -> Result<Assumptions, Failure> {
+        let [maker, taker] = daemon.fee_bips.map(FeeRate::from_bips);
+        let limit = daemon.engine.max_fee_bips;
+        for (name, fee) in [("maker", self.maker_fee_bps), ("taker", self.taker_fee_bps)] {
+            if let Some(fee) = fee
+                && fee > FeeRate::from_bips(limit.into())
+            {
+                let what = format!(
+                    "--{name}-fee-bps {fee} is above orders.max_fee_bips = {limit}: an exchange refuses orders with a limit below its fee; raise it in {}",
+                    daemon.source.path.display()
+                );
+                return Err(Failure::new(Exit::Usage, what));
+            }
+        }
+        Ok(Assumptions {
             request_latency: self.request_latency,
             response_latency: self.response_latency,
             acknowledgement_delay_us: self.acknowledgement_delay,
@@ -163,9 +185,10 @@ impl Inputs {
             },
             traded_share_ppm: self.traded_share,
             depth_levels: self.depth_levels,
+            maker_fee: self.maker_fee_bps.unwrap_or(maker),
+            taker_fee: self.taker_fee_bps.unwrap_or(taker),
             rate_limit: self.rate_limit.0,
             seed: self.seed,
-            ..Assumptions::default()
-        }
+        })
     }
 }

@@ -31,8 +31,7 @@ pub fn prepare_with(args: &Inputs, daemon: &Daemon) -> anyhow::Result<Setup> {
     let data = recordings(args, &bound.markets)?;
     check_options(args, &data)?;
     let opening = opening(args, &bound)?;
-    let mut assumptions = args.assumptions();
-    [assumptions.maker_fee_bips, assumptions.taker_fee_bips] = daemon.fee_bips;
+    let assumptions = args.assumptions(daemon)?;
     Ok(Setup {
         references: Vec::new(),
         strategies: bound.built(),

@@ -12,7 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use cambist_backtest::{Assumptions, Backtest, Finished, LatencyRange, RateLimit, Setup, Sink};
+use cambist_backtest::{
+    Assumptions, Backtest, FeeRate, Finished, LatencyRange, RateLimit, Setup, Sink,
+};
 use cambist_core::event::Amounts;
 use cambist_core::{MarketSpec, Time};
 use cambist_market_data::Recording;
@@ -250,7 +252,7 @@ fn sentences(feeds: &[(MarketSpec, Feed)]) -> Vec<String> {
 fn assumptions(config: &Daemon) -> Assumptions {
     let paper = &config.paper;
     let fixed = LatencyRange::fixed_ms;
-    let [maker_fee_bips, taker_fee_bips] = config.fee_bips;
+    let [maker_fee, taker_fee] = config.fee_bips.map(FeeRate::from_bips);
     Assumptions {
         request_latency: fixed(paper.request_latency_ms),
         response_latency: fixed(paper.response_latency_ms),
@@ -261,8 +263,8 @@ fn assumptions(config: &Daemon) -> Assumptions {
             per_s: paper.rate_limit_per_s,
             burst: paper.rate_limit_per_s,
         }),
-        maker_fee_bips,
-        taker_fee_bips,
+        maker_fee,
+        taker_fee,
         ..Assumptions::default()
     }
 }

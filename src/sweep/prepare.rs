@@ -57,8 +57,7 @@ pub fn prepare(inputs: &Inputs, sweep: &Path) -> anyhow::Result<Prepared> {
         .any(|data| !matches!(data, Recording::Events(_)));
     let (windows, span) = windows_of(&space, inputs, &mut data)?;
     let config = daemon.source.text.clone();
-    let mut assumptions = inputs.assumptions();
-    [assumptions.maker_fee_bips, assumptions.taker_fee_bips] = daemon.fee_bips;
+    let assumptions = inputs.assumptions(&daemon)?;
     let kinds = DefectKind::ALL
         .into_iter()
         .filter(|kind| inputs.skip.allows(*kind));

@@ -720,6 +720,54 @@ fn markets_and_fees_are_in_every_view() {
     }
 }
 
+/// Exchanges publish fees with decimals of a basis point: each fill pays exactly that, and the report states it.
+#[test]
+fn fees_have_decimals_of_a_basis_point() {
+    let folder = Folder::new("backtest-fee");
+    let data = folder.write("eth.csv", &jumping());
+    let output = run(&folder, &data, &["--maker-fee-bps", "1.8", "--json"]);
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    let report = &json(&output)["report"];
+    assert_eq!(report["assumptions"]["maker_fee_bips"], 1.8);
+    assert_eq!(report["assumptions"]["taker_fee_bips"], 10);
+    let text = std::fs::read_to_string(folder.0.join("out/report.txt")).unwrap();
+    assert!(
+        text.contains("Fees: 1.8 basis points for orders that rested, 10 for"),
+        "{text}"
+    );
+    let fills = lines(&folder.0.join("out/fills.csv"));
+    let header: Vec<_> = fills[0].split(',').collect();
+    let column = |name: &str| header.iter().position(|known| *known == name).unwrap();
+    // Base units of 18 decimals, quote units of 6.
+    let units = |text: &str, decimals: u32| -> u128 {
+        let (whole, places) = text.split_once('.').unwrap_or((text, ""));
+        format!("{whole}{places:0<width$}", width = decimals as usize)
+            .parse()
+            .unwrap()
+    };
+    assert!(fills.len() > 10, "{fills:?}");
+    for fill in &fills[1..] {
+        let cells: Vec<_> = fill.split(',').collect();
+        let (name, decimals) = match cells[column("side")] {
+            "buy" => ("base", 18),
+            _ => ("quote", 6),
+        };
+        let bought = units(cells[column(name)], decimals);
+        let fee = units(cells[column("fee")], decimals);
+        assert_eq!(fee, bought * 18 / 100_000, "{fill}");
+    }
+
+    for (bad, why) in [
+        ("-0.5", "rebates are not simulated"),
+        ("64.01", "orders.max_fee_bips"),
+    ] {
+        let fee = format!("--maker-fee-bps={bad}");
+        let refused = run(&folder, &data, &[&fee]);
+        assert_eq!(exit(&refused), 2, "{bad}");
+        assert!(stderr(&refused).contains(why), "{}", stderr(&refused));
+    }
+}
+
 /// A share of decreases that count as traded is an assumption about snapshots; on ticks it would have no effect.
 #[test]
 fn a_traded_share_of_ticks_is_refused() {

@@ -5,6 +5,8 @@ use cambist_fill_model::{FillRule, QueueModel};
 use cambist_quant::queue::Model;
 use serde::{Deserialize, Serialize};
 
+use crate::fee_rate::FeeRate;
+
 /// A latency that is drawn for every message, uniformly, in microseconds. Both ends are included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatencyRange {
@@ -58,10 +60,12 @@ pub struct Assumptions {
     pub traded_share_ppm: u32,
     /// Levels a side of the exchange's depth.
     pub depth_levels: usize,
-    /// Fee of orders that rested, in ten-thousandths of the bought amount.
-    pub maker_fee_bips: u16,
+    /// Fee of orders that rested, in basis points of the amount that the market takes fees of.
+    #[serde(rename = "maker_fee_bips")]
+    pub maker_fee: FeeRate,
     /// Fee of orders that took.
-    pub taker_fee_bips: u16,
+    #[serde(rename = "taker_fee_bips")]
+    pub taker_fee: FeeRate,
     /// The exchange's rate limit of requests; `None` if it has none.
     pub rate_limit: Option<RateLimit>,
     /// Seed of everything random.
@@ -83,8 +87,8 @@ impl Default for Assumptions {
             fill_rule: FillRule::Available,
             traded_share_ppm: 0,
             depth_levels: 50,
-            maker_fee_bips: 0,
-            taker_fee_bips: 0,
+            maker_fee: FeeRate::default(),
+            taker_fee: FeeRate::default(),
             rate_limit: Some(RateLimit { per_s: 5, burst: 5 }),
             seed: 1,
         }
@@ -114,9 +118,6 @@ impl Assumptions {
         }
         if self.depth_levels == 0 {
             return Err("the exchange's depth must have at least one level".to_owned());
-        }
-        if self.maker_fee_bips > 10_000 || self.taker_fee_bips > 10_000 {
-            return Err("a fee must be at most 10000 ten-thousandths".to_owned());
         }
         Ok(())
     }
@@ -163,9 +164,9 @@ impl Assumptions {
             ),
         });
         sentences.push(format!(
-            "Fees: {} ten-thousandths for orders that rested, {} for orders that took, in {}.",
-            self.maker_fee_bips,
-            self.taker_fee_bips,
+            "Fees: {} basis points for orders that rested, {} for orders that took, in {}.",
+            self.maker_fee,
+            self.taker_fee,
             match fee_in {
                 FeeToken::Bought => "the bought token",
                 FeeToken::Quote => "the quote token, on top of what a buy pays",

@@ -19,6 +19,7 @@ use cambist_market_data::{Event, Snapshot, Timestamp};
 use crate::account::{Account, AccountOrder, Change, OrderNumber, hash_of, number_of};
 use crate::assumptions::Assumptions;
 use crate::error::BacktestError;
+use crate::fee_rate::FeeRate;
 use crate::feed::{common_step, lot_decimals};
 use crate::network::nanos;
 use crate::resting::Resting;
@@ -72,7 +73,8 @@ pub struct SimulatedExchange {
     unreported: VecDeque<(Timestamp, Change)>,
     lag_nanos: i64,
     depth_levels: usize,
-    fee_bips: [u16; 2],
+    /// Of orders that rested, and of those that took.
+    fees: [FeeRate; 2],
     queue: QueueModel,
     /// Open orders by the end of their validity.
     expiries: BTreeSet<(u32, OrderNumber)>,
@@ -82,12 +84,6 @@ pub struct SimulatedExchange {
     kept_ms: u64,
     executions: Vec<Execution>,
     reports: Vec<ExecutionReport>,
-}
-
-/// So many ten-thousandths of an amount, rounded down like the embedded exchange.
-fn share_of(amount: Amount, bips: u16) -> Amount {
-    let bips = Amount::from(bips);
-    amount / 10_000 * bips + amount % 10_000 * bips / 10_000
 }
 
 /// The exchange's clock.
@@ -147,7 +143,7 @@ impl SimulatedExchange {
             unreported: VecDeque::new(),
             lag_nanos,
             depth_levels: assumptions.depth_levels,
-            fee_bips: [assumptions.maker_fee_bips, assumptions.taker_fee_bips],
+            fees: [assumptions.maker_fee, assumptions.taker_fee],
             queue: assumptions.queue,
             expiries: BTreeSet::new(),
             places: BTreeMap::new(),
@@ -211,8 +207,8 @@ impl SimulatedExchange {
         let spec = &self.markets[market].spec;
         // The fee that comes on top of what is paid, at the higher of both rates: an order may trade at once and rest then.
         let fee_on_top = if spec.fee_in.is_on_top(order.side) {
-            let [maker, taker] = self.fee_bips;
-            share_of(order.sell_amount, maker.max(taker))
+            let [maker, taker] = self.fees;
+            maker.max(taker).of(order.sell_amount)
         } else {
             0
         };
@@ -338,8 +334,8 @@ impl SimulatedExchange {
                     } else {
                         quote
                     };
-                    let bips = self.fee_bips[usize::from(fill.liquidity == Liquidity::Taker)];
-                    let fee = share_of(charged, bips);
+                    let rate = self.fees[usize::from(fill.liquidity == Liquidity::Taker)];
+                    let fee = rate.of(charged);
                     let traded = Traded { base, quote, fee };
                     let step = &mut self.markets[market].filled_step;
                     *step = common_step(*step, fill.price);

@@ -16,6 +16,7 @@ use crate::curves::Curves;
 use crate::engine_link::{Begin, EngineLink, EngineObserver, Input, Outgoing, Output, Processes};
 use crate::error::{BacktestError, Outside};
 use crate::exchange::{Execution, RecordedMarket, SimulatedExchange, venue_time};
+use crate::fee_rate::FeeRate;
 use crate::feed::{Feed, NEVER, Row};
 use crate::finished::Finished;
 use crate::markouts::Markouts;
@@ -181,7 +182,8 @@ impl Backtest {
                 strategies: setup.strategies,
                 seed: assumptions.seed,
                 venue_time: VenueTime(0),
-                fee_bips: [assumptions.maker_fee_bips, assumptions.taker_fee_bips],
+                fee_bips: [assumptions.maker_fee, assumptions.taker_fee]
+                    .map(FeeRate::bips_at_least),
                 observer: setup.observer,
                 references: setup.references,
                 processes: setup.processes,
