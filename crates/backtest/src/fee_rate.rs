@@ -74,7 +74,7 @@ impl FromStr for FeeRate {
 impl Serialize for FeeRate {
     /// Basis points, as an integer where there are no decimals.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.0 % PER_BIP == 0 {
+        if self.0.is_multiple_of(PER_BIP) {
             return serializer.serialize_u32(self.0 / PER_BIP);
         }
         serializer.serialize_f64(f64::from(self.0) / f64::from(PER_BIP))

@@ -222,3 +222,41 @@ fn a_drain_does_not_wait_for_a_list_that_is_due_later() {
     bench.run_ms(2_000);
     assert_eq!(bench.finished, Some(true));
 }
+
+/// Nothing rests, and whether the ledger is right is not known: such an end is not a proven one.
+#[test]
+fn a_drain_without_balances_ends_unproven_at_its_deadline() {
+    let mut bench = TestBench::ready(&BOTH);
+    bench.accept_all();
+    bench.run_ms(2_000);
+    bench.unanswered = |query| matches!(query, Query::Balances);
+    drain(&mut bench);
+    bench.accept_cancel();
+    bench.accept_cancel();
+    bench.run_ms(59_000);
+    assert_eq!(bench.finished, None);
+    bench.run_ms(2_000);
+    assert_eq!(bench.finished, Some(false));
+}
+
+/// Balances that are not answered are asked for again soon, however rare they are otherwise.
+#[test]
+fn a_drain_asks_again_for_balances_that_are_lost() {
+    let mut config = config();
+    config.poll.balances_ms = 30_000;
+    config.poll.balances_age_max_ms = 120_000;
+    let mut bench = TestBench::with(&BOTH, config, Vec::new());
+    bench.until_a_submit_waits();
+    bench.accept_all();
+    bench.run_ms(1_000);
+    bench.fails = |query| matches!(query, Query::Balances);
+    drain(&mut bench);
+    while !bench.cancels.is_empty() {
+        bench.accept_cancel();
+    }
+    bench.run_ms(4_000);
+    assert_eq!(bench.finished, None);
+    bench.fails = |_| false;
+    bench.run_ms(5_000);
+    assert_eq!(bench.finished, Some(true));
+}

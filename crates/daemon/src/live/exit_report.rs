@@ -38,6 +38,10 @@ fn failures_at(ended: &Ended, session: &Session, daemon: &Daemon, now_s: u64) ->
     }
     if !session.differences().is_empty() {
         failures.push(Failure::new(Exit::CheckFailed, different(session)));
+    } else if ended.proven
+        && let Some(what) = residual(session)
+    {
+        failures.push(Failure::new(Exit::CheckFailed, what));
     }
     if ended.store_lost {
         let what =
@@ -81,7 +85,11 @@ pub fn left(left: Left) -> String {
 fn unproven(left: u64, last_expiry_s: Option<u32>, daemon: &Daemon, now_s: u64) -> String {
     let within_s = daemon.drain_deadline_ms / 1_000;
     let orders = match left {
-        0 => "the venue's list of orders could not be read completely".to_owned(),
+        0 => {
+            return format!(
+                "not proven within {within_s} s that nothing rests and that the books agree: the venue's lists of orders, or its balances, could not be read completely"
+            );
+        }
         1 => "1 order may be alive".to_owned(),
         many => format!("{many} orders may be alive"),
     };
@@ -93,6 +101,28 @@ fn unproven(left: u64, last_expiry_s: Option<u32>, daemon: &Daemon, now_s: u64) 
         }
     };
     format!("not proven within {within_s} s that nothing rests: {orders}{until}")
+}
+
+/// What the ledger and the last balances of the venue differ by, where they were not compared: a run that ends before it has
+/// accounted for the orders of earlier runs.
+fn residual(session: &Session) -> Option<String> {
+    let residual = session.residual();
+    let each = residual.iter().filter(|(_, units)| **units != 0);
+    let each = each.map(|(token, units)| {
+        let symbol = session.symbol(*token);
+        let less = if *units > 0 { "less" } else { "more" };
+        format!(
+            "{} {symbol} {less}",
+            session.whole(*token, units.saturating_abs(), 30)
+        )
+    });
+    let each: Vec<_> = each.collect();
+    (!each.is_empty()).then(|| {
+        format!(
+            "the run ended before our books were compared with the venue's, which has {} than they: the next start compares them",
+            each.join(", ")
+        )
+    })
 }
 
 fn different(session: &Session) -> String {
@@ -262,7 +292,9 @@ mod tests {
         };
         let none = text(&session());
         assert!(
-            none.ends_with("the venue's list of orders could not be read completely"),
+            none.ends_with(
+                "the venue's lists of orders, or its balances, could not be read completely"
+            ),
             "{none}"
         );
         let mut one = session();
@@ -277,6 +309,28 @@ mod tests {
             one.ends_with("nothing rests: 1 order may be alive, until 1970-01-01T12:00:33Z (expiry plus grace)")
                 || one.ends_with("could not be read completely"),
             "{one}"
+        );
+    }
+
+    /// A run that was drained before it was ready has compared nothing; what it has read decides.
+    #[test]
+    fn a_ledger_that_is_not_the_venues_is_a_failed_check_without_a_comparison() {
+        let found = |venue: u128| {
+            let mut session = session();
+            let status = Status {
+                ledger: [(TokenId(1), 2_500_000)].into(),
+                venue: [(TokenId(1), venue)].into(),
+                ..Status::default()
+            };
+            session.observe(Time(0), &Notification::Status(Box::new(status)));
+            failures(&GOOD, &session, &daemon())
+        };
+        assert!(found(2_500_000).is_empty());
+        let found = found(1_000_000);
+        assert_eq!(found[0].exit, Exit::CheckFailed);
+        assert_eq!(
+            found[0].message,
+            "the run ended before our books were compared with the venue's, which has 1.5 USDC less than they: the next start compares them"
         );
     }
 

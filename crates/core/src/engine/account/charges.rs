@@ -43,7 +43,7 @@ impl State {
                 }
                 &of.balances
             }
-            _ => return,
+            _ => return self.polls.unanswered(now, Endpoint::Balances),
         };
         self.ledger.balances(sent, now, fills, own_locked, balances);
         // At a start, the sooner it is read, the less likely is a fill in between; at the end, nothing else is waited for.

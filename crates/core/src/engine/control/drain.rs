@@ -179,7 +179,18 @@ impl State {
             return;
         }
         drain.proved = true;
-        self.polls.balances_soon();
+    }
+
+    /// A scan has ended. If only the comparison of the books is missing, what it needs is read soon: a scan that confirms
+    /// the balances that wait for one, or new balances.
+    pub(crate) fn compare_soon(&mut self) {
+        if !self.drain_needs_comparison() {
+            return;
+        }
+        match self.ledger.candidate_arrived() {
+            Some(_) => self.polls.scan_soon(),
+            None => self.polls.balances_soon(),
+        }
     }
 
     /// The books were compared at a cut.
@@ -203,9 +214,6 @@ impl State {
         drain.finished = true;
         self.book_all_positions();
         self.book_pending(now, actions);
-        let Some(drain) = &mut self.drain else { return };
-        // If the deadline passes between proof and comparison, the orders are proven.
-        let proven = drain.proved;
         self.status_due = now;
         self.emit_status(now, actions);
         actions.push(Action::Finished { proven });

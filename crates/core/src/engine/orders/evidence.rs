@@ -218,6 +218,7 @@ impl State {
             None => {}
             Some(cut) => self.reconciled(now, cut, actions),
         }
+        self.compare_soon();
     }
 
     /// The orders that may have changed the balances that wait for a scan, and that this one did not list; `None` if there

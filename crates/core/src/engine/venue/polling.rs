@@ -100,6 +100,7 @@ impl Polls {
             Endpoint::Tokens => &mut self.tokens,
             Endpoint::Account => &mut self.account,
             Endpoint::Pools => &mut self.pools,
+            Endpoint::Balances => &mut self.balances,
             // These have their own delays.
             Endpoint::Submit
             | Endpoint::Cancel
@@ -107,7 +108,6 @@ impl Polls {
             | Endpoint::Order
             | Endpoint::Orders
             | Endpoint::Depth
-            | Endpoint::Balances
             | Endpoint::PoolBalance
             | Endpoint::Join
             | Endpoint::Exit
