@@ -204,14 +204,14 @@ fn partial(path: &Path) -> PathBuf {
 
 /// The period in nanoseconds, its end exclusive.
 fn period(args: &DepthArgs) -> anyhow::Result<std::ops::Range<i64>> {
-    let now_s = Clock::new().unix_micros() / 1_000_000;
+    let now_ms = Clock::new().unix_micros() / 1_000;
     let moment = |text: &Option<String>, end, default| match text {
         None => Ok(default),
         Some(text) => {
-            let seconds = times::moment(text, end, now_s);
-            let seconds = seconds.map_err(|message| Failure::new(Exit::Usage, message))?;
-            let nanos = i64::try_from(seconds).unwrap_or(i64::MAX);
-            Ok::<_, Failure>(nanos.saturating_mul(1_000 * MS))
+            let at_ms = times::moment_ms(text, end, now_ms);
+            let at_ms = at_ms.map_err(|message| Failure::new(Exit::Usage, message))?;
+            let at_ms = i64::try_from(at_ms).unwrap_or(i64::MAX);
+            Ok::<_, Failure>(at_ms.saturating_mul(MS))
         }
     };
     let from = moment(&args.from, PeriodEnd::From, i64::MIN)?;

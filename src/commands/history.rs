@@ -142,16 +142,24 @@ fn filter(args: &HistoryArgs, kind: RecordKind, json: bool) -> anyhow::Result<Fi
             return Err(Failure::new(Exit::Usage, message).into());
         }
     }
-    let now_s = Clock::new().unix_micros() / 1_000_000;
+    let now_ms = Clock::new().unix_micros() / 1_000;
     let moment = |text: &Option<String>, end| {
-        let read = text.as_ref().map(|text| times::moment(text, end, now_s));
+        let read = text.as_ref();
+        let read = read.map(|text| times::moment_ms(text, end, now_ms));
         read.transpose()
             .map_err(|message| Failure::new(Exit::Usage, message))
     };
+    let from_ms = moment(&args.from, PeriodEnd::From)?;
+    let to_ms = moment(&args.to, PeriodEnd::To)?;
+    if let (Some(from), Some(to)) = (from_ms, to_ms)
+        && to <= from
+    {
+        return Err(Failure::new(Exit::Usage, "--to is not after --from").into());
+    }
     let table = !json && !args.csv && args.parquet.is_none();
     Ok(Filter {
-        from_s: moment(&args.from, PeriodEnd::From)?,
-        to_s: moment(&args.to, PeriodEnd::To)?,
+        from_ms,
+        to_ms,
         market: args.market.clone(),
         strategy: args.strategy.clone(),
         side: args.side.clone(),

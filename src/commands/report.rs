@@ -22,6 +22,9 @@ use cambist_host::clock::Clock;
 use cambist_host::times::{self, PeriodEnd};
 use cambist_store::results::period::{self, DayRow, Hours, PeriodReport, QuoteRow};
 
+/// Milliseconds of an hour.
+const HOUR_MS: u64 = 3_600_000;
+
 /// Arguments of `report`.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
@@ -107,18 +110,18 @@ pub fn with_store(daemon: &Daemon) -> Result<(), Failure> {
 
 /// Whole hours, because balances and prices are stored by the hour.
 fn hours(args: &ReportArgs) -> Result<Hours, Failure> {
-    let now_s = Clock::new().unix_micros() / 1_000_000;
+    let now_ms = Clock::new().unix_micros() / 1_000;
     let hour = |flag: &str, text: &Option<String>, end| {
         let Some(text) = text else { return Ok(None) };
-        let at_s = times::moment(text, end, now_s);
-        let at_s = at_s.map_err(|message| Failure::new(Exit::Usage, message))?;
+        let at_ms = times::moment_ms(text, end, now_ms);
+        let at_ms = at_ms.map_err(|message| Failure::new(Exit::Usage, message))?;
         // Ages are rounded.
-        if at_s % 3_600 != 0 && text.contains(['T', ':']) {
+        if at_ms % HOUR_MS != 0 && text.contains(['T', ':']) {
             let message =
                 format!("{flag} {text}: results are stored by the hour; use a whole hour");
             return Err(Failure::new(Exit::Usage, message));
         }
-        Ok(Some(at_s / 3_600))
+        Ok(Some(at_ms / HOUR_MS))
     };
     let hours = Hours {
         from: hour("--from", &args.from, PeriodEnd::From)?,

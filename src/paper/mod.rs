@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use cambist_backtest::{
-    Assumptions, Backtest, FeeRate, Finished, LatencyRange, RateLimit, Setup, Sink,
+    Assumptions, Backtest, BacktestError, FeeRate, Finished, LatencyRange, RateLimit, Setup, Sink,
 };
 use cambist_core::event::Amounts;
 use cambist_core::{MarketSpec, Time};
@@ -167,8 +167,8 @@ impl SimulatedRun<'_> {
         let mut sink = sink::PaperSink::new(results, &markets, telemetry, self.also);
         let backtest = match Backtest::new(setup) {
             Ok(backtest) => backtest,
-            Err(cambist_backtest::BacktestError::Empty { market, .. }) => {
-                let what = format!("{market}: stopped before its first depth arrived");
+            Err(BacktestError::Empty { market, .. } | BacktestError::NoRows { market, .. }) => {
+                let what = format!("{market}: stopped before its first depth arrived; see the log");
                 return Err(Failure::new(Exit::CheckFailed, what).into());
             }
             Err(error) => return Err(error.into()),

@@ -42,7 +42,7 @@ pub fn at(path: &Path, at: VenueTime) -> anyhow::Result<Moment> {
     let files = recordings(path)?;
     let found = search(&files, at)?;
     let moment = if let Some(file) = &found.path {
-        run(open(file)?, at, found.next)
+        until(file, at, found.next)
     } else {
         let since = found.first.map_or_else(
             || "it holds no event".to_owned(),
@@ -65,7 +65,32 @@ pub fn at(path: &Path, at: VenueTime) -> anyhow::Result<Moment> {
         })
 }
 
-fn run(mut opened: Opened, at: VenueTime, next: Option<VenueTime>) -> anyhow::Result<Moment> {
+/// The state of one recording. That after an event which moved the exchange's clock beyond the time is later than the time:
+/// only the events before it are passed then.
+fn until(file: &Path, at: VenueTime, next: Option<VenueTime>) -> anyhow::Result<Moment> {
+    let moment = run(open(file)?, at, next, u64::MAX)?;
+    if moment.last_event <= at {
+        return Ok(moment);
+    }
+    let before = run(open(file)?, at, next, moment.events.saturating_sub(1))?;
+    if before.last_event > at {
+        anyhow::bail!(
+            "{}: nothing was recorded at {}: the recording begins at {}",
+            file.display(),
+            iso_ms(at),
+            iso_ms(before.last_event)
+        );
+    }
+    Ok(before)
+}
+
+/// Passes the events from before `at`, and at most so many.
+fn run(
+    mut opened: Opened,
+    at: VenueTime,
+    next: Option<VenueTime>,
+    events_max: u64,
+) -> anyhow::Result<Moment> {
     let name = opened.path.display().to_string();
     let mut run = Run::default();
     let mut pending: Option<(Time, Event)> = None;
@@ -78,9 +103,9 @@ fn run(mut opened: Opened, at: VenueTime, next: Option<VenueTime>) -> anyhow::Re
         match entry {
             None => break,
             Some(Entry::Event { now, event }) => {
-                if let Some(engine) = opened.player.engine()
-                    && engine.venue_time(now).is_some_and(|clock| clock > at)
-                {
+                let clock = opened.player.engine();
+                let clock = clock.and_then(|engine| engine.venue_time(now));
+                if run.events == events_max || clock.is_some_and(|clock| clock > at) {
                     reached = true;
                     break;
                 }

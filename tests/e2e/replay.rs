@@ -56,6 +56,15 @@ fn iso(time: VenueTime) -> String {
 fn at(stage: &Stage, time: VenueTime) -> Value {
     let (code, page, log) = stage.command(&format!("replay --at {}", iso(time)));
     assert_eq!(code, 0, "{page} {log}");
+    // Times of one form are in order as texts are. The state is not later than it was asked for.
+    for key in ["at", "last_event"] {
+        let shown = page[key].as_str().unwrap();
+        assert!(
+            shown <= iso(time).as_str(),
+            "{key}: {shown} at {}",
+            iso(time)
+        );
+    }
     page
 }
 

@@ -33,16 +33,18 @@ pub enum PeriodEnd {
     To,
 }
 
-/// Parses a time into seconds since the Unix epoch: a day (`2026-01-31`), a time (`2026-01-31T12:00Z`,
-/// `2026-01-31T12:00:30Z`), both UTC, or an age (`24h`, `7d`).
-pub fn moment(text: &str, end: PeriodEnd, now_s: u64) -> Result<u64, String> {
+/// Parses a time into milliseconds since the Unix epoch: a day (`2026-01-31`), a time (`2026-01-31T12:00Z`,
+/// `2026-01-31T12:00:30.250Z`), both UTC, or an age (`24h`, `7d`). What is below a millisecond is left out, as where times
+/// are printed.
+pub fn moment_ms(text: &str, end: PeriodEnd, now_ms: u64) -> Result<u64, String> {
     let wrong = || {
         format!(
             "{text:?} is not a time; write a day (2026-01-31), a time (2026-01-31T12:00Z) or an age (24h, 7d)"
         )
     };
     if let Ok(ago) = humantime::parse_duration(text) {
-        return Ok(now_s.saturating_sub(ago.as_secs()));
+        let ago_ms = u64::try_from(ago.as_millis()).unwrap_or(u64::MAX);
+        return Ok(now_ms.saturating_sub(ago_ms));
     }
     let is_day = text.len() == 10;
     let full = match text.len() {
@@ -51,13 +53,11 @@ pub fn moment(text: &str, end: PeriodEnd, now_s: u64) -> Result<u64, String> {
         _ => text.to_owned(),
     };
     let at = humantime::parse_rfc3339(&full).map_err(|_| wrong())?;
-    let at_s = at
-        .duration_since(UNIX_EPOCH)
-        .map_err(|_| wrong())?
-        .as_secs();
+    let since = at.duration_since(UNIX_EPOCH).map_err(|_| wrong())?;
+    let at_ms = u64::try_from(since.as_millis()).map_err(|_| wrong())?;
     Ok(match end {
-        PeriodEnd::To if is_day => at_s + 86_400,
-        PeriodEnd::From | PeriodEnd::To => at_s,
+        PeriodEnd::To if is_day => at_ms + 86_400_000,
+        PeriodEnd::From | PeriodEnd::To => at_ms,
     })
 }
 
@@ -90,15 +90,18 @@ mod tests {
 
     #[test]
     fn times_are_days_times_or_ages() {
-        let now_s = 1_769_860_800;
-        let from = |text| moment(text, PeriodEnd::From, now_s);
-        let to = |text| moment(text, PeriodEnd::To, now_s);
-        assert_eq!(from("2026-01-31"), Ok(1_769_817_600));
-        assert_eq!(to("2026-01-31"), Ok(1_769_904_000));
-        assert_eq!(to("2026-01-31T12:00Z"), Ok(now_s));
-        assert_eq!(from("2026-01-31T12:00:30Z"), Ok(now_s + 30));
-        assert_eq!(from("24h"), Ok(now_s - 86_400));
-        assert_eq!(from("7d"), Ok(now_s - 604_800));
+        let now_ms = 1_769_860_800_000;
+        let from = |text| moment_ms(text, PeriodEnd::From, now_ms);
+        let to = |text| moment_ms(text, PeriodEnd::To, now_ms);
+        assert_eq!(from("2026-01-31"), Ok(1_769_817_600_000));
+        assert_eq!(to("2026-01-31"), Ok(1_769_904_000_000));
+        assert_eq!(to("2026-01-31T12:00Z"), Ok(now_ms));
+        assert_eq!(from("2026-01-31T12:00:30Z"), Ok(now_ms + 30_000));
+        assert_eq!(from("2026-01-31T12:00:30.983Z"), Ok(now_ms + 30_983));
+        assert_eq!(to("2026-01-31T12:00:00.1Z"), Ok(now_ms + 100));
+        assert_eq!(from("24h"), Ok(now_ms - 86_400_000));
+        assert_eq!(from("7d"), Ok(now_ms - 604_800_000));
+        assert_eq!(from("500ms"), Ok(now_ms - 500));
         for bad in [
             "",
             "yesterday",

@@ -34,10 +34,10 @@ pub enum RecordKind {
 /// Filters of the rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// From this second, inclusive.
-    pub from_s: Option<u64>,
-    /// To this second, exclusive.
-    pub to_s: Option<u64>,
+    /// From this millisecond since the Unix epoch, inclusive.
+    pub from_ms: Option<u64>,
+    /// To this millisecond, exclusive.
+    pub to_ms: Option<u64>,
     /// Market name.
     pub market: Option<String>,
     /// Strategy name.
@@ -248,18 +248,15 @@ impl Reading {
             conditions.push(condition);
             values.push(value);
         };
-        let micros = |s: u64| {
-            Sql::Integer(
-                i64::try_from(s)
-                    .unwrap_or(i64::MAX)
-                    .saturating_mul(1_000_000),
-            )
+        let micros = |ms: u64| {
+            let ms = i64::try_from(ms).unwrap_or(i64::MAX);
+            Sql::Integer(ms.saturating_mul(1_000))
         };
-        if let Some(from_s) = filter.from_s {
-            add(format!("{time} >= ?"), micros(from_s));
+        if let Some(from_ms) = filter.from_ms {
+            add(format!("{time} >= ?"), micros(from_ms));
         }
-        if let Some(to_s) = filter.to_s {
-            add(format!("{time} < ?"), micros(to_s));
+        if let Some(to_ms) = filter.to_ms {
+            add(format!("{time} < ?"), micros(to_ms));
         }
         if let Some(market) = &filter.market {
             add(format!("{table}market = ?"), Sql::Text(market.clone()));
@@ -494,12 +491,15 @@ fn order_kind(row: &SqlRow<'_>) -> Result<String, ReadError> {
 /// Decimals of an average price, beyond those of a tick.
 const PRICE_PLACES: u8 = 2;
 
-/// Quote per base in whole tokens, with two decimals more than a tick.
-fn price(spec: &MarketSpec, base: &str, quote: &str) -> Option<String> {
+/// Quote per base in whole tokens, rounded to two decimals more than a tick: amounts are whole base units, so that one
+/// unit less than the price is worth would show as a lower price.
+pub(crate) fn price(spec: &MarketSpec, base: &str, quote: &str) -> Option<String> {
     let (base, quote): (u128, u128) = (base.parse().ok()?, quote.parse().ok()?);
     let places = usize::from(spec.price_decimals) + usize::from(PRICE_PLACES);
-    let up = 10_u128.checked_pow(u32::from(spec.base.decimals) + u32::try_from(places).ok()?)?;
+    // One decimal more, by which it is rounded.
+    let up =
+        10_u128.checked_pow(u32::from(spec.base.decimals) + u32::try_from(places).ok()? + 1)?;
     let down = base.checked_mul(10_u128.checked_pow(u32::from(spec.quote.decimals))?)?;
-    let price = mul_div_floor(quote, up, down)?;
+    let price = mul_div_floor(quote, up, down)?.checked_add(5)? / 10;
     Some(decimal_text(price, places, places))
 }

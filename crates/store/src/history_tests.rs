@@ -253,11 +253,34 @@ fn filters_by_time_include_their_beginning_and_exclude_their_end() {
         (Some(4), Some(5), &[102]),
     ] {
         let left = left_by(&folder, |filter| {
-            filter.from_s = from.map(|at| START_S + at);
-            filter.to_s = to.map(|at| START_S + at);
+            filter.from_ms = from.map(|at| (START_S + at).saturating_mul(1_000));
+            filter.to_ms = to.map(|at| (START_S + at).saturating_mul(1_000));
         });
         assert_eq!(left, expected, "{from:?} {to:?}");
     }
+    // Times are printed with milliseconds.
+    let left = |from_ms, to_ms| {
+        left_by(&folder, |filter| {
+            (filter.from_ms, filter.to_ms) = (
+                Some(START_S * 1_000 + from_ms),
+                Some(START_S * 1_000 + to_ms),
+            );
+        })
+    };
+    assert_eq!(left(4_000, 4_001), [102]);
+    assert_eq!(left(4_001, 5_001), [103]);
+    assert!(left(3_001, 4_000).is_empty());
+}
+
+/// Amounts are whole base units: a quote amount that was rounded down is no lower price.
+#[test]
+fn prices_of_fills_are_rounded_to_the_nearest() {
+    let spec = &listing().markets[0];
+    let price = |base: &str, quote: &str| history::price(spec, base, quote).unwrap();
+    // 0.123456789012345678 ETH at 2492.96 are 307.7728367... USDC.
+    assert_eq!(price("123456789012345678", "307772836"), "2492.96");
+    assert_eq!(price("1000000000000000000", "2492964950"), "2492.965");
+    assert_eq!(price("1000000000000000000", "2492964949"), "2492.9649");
 }
 
 #[test]
@@ -555,7 +578,7 @@ fn flows_have_signs_and_reasons() {
     ];
     assert_eq!(found, expected);
     let filter = Filter {
-        from_s: Some(START_S + 12),
+        from_ms: Some((START_S + 12) * 1_000),
         limit: Some(1),
         ..Filter::default()
     };

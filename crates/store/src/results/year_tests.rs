@@ -89,8 +89,8 @@ fn a_year_is_reported_and_listed_by_searches() {
     assert_eq!(list(newest.clone()), 50);
     let begin_s = FIRST_HOUR * 3_600;
     let day = Filter {
-        from_s: Some(begin_s + 100 * 86_400),
-        to_s: Some(begin_s + 101 * 86_400),
+        from_ms: Some((begin_s + 100 * 86_400) * 1_000),
+        to_ms: Some((begin_s + 101 * 86_400) * 1_000),
         ..newest
     };
     assert_eq!(list(day), 50.min(24 * fills_per_hour));
