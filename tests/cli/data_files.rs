@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::backtest::{BUY, config, jumping, npy, quiet_ticks, run};
-use crate::support::{Folder, exit, stderr};
+use crate::support::{Folder, exit, stderr, stdout};
 
 /// Compressed files are named as such, whatever their name, with the command that decompresses them.
 #[test]
@@ -266,4 +266,41 @@ fn pipes_and_devices_are_refused_instead_of_waited_for() {
     let part = path("a.csv");
     refused(&["merge", &part, "--out", &merged], "a.csv; it is a pipe");
     refused(&["replay", &path("a.tape")], "it is a pipe");
+}
+
+/// A recording whose trades have the side of the order that rested is read without a defect, and its fills are those of the
+/// wrong side: *Advice* states it.
+#[test]
+fn trades_with_the_side_of_the_order_that_rested_are_named() {
+    let folder = Folder::new("backtest-sides");
+    let data = folder.0.join("eth.npy");
+    let path = data.display().to_string();
+    let stated = |rows: &[_]| {
+        std::fs::write(&data, npy(rows)).unwrap();
+        let units = ["--tick", "0.01", "--lot", "0.001", "--overwrite"];
+        let output = run(&folder, &path, &units);
+        assert_eq!(exit(&output), 0, "{}", stderr(&output));
+        stdout(&output).contains("are on the side of their taker")
+    };
+    // Sellers trade at the bid.
+    let right = quiet_ticks();
+    assert!(!stated(&right));
+    let wrong: Vec<_> = right
+        .iter()
+        .map(|&(ev, second, px, qty)| match ev & 0xFF {
+            2 => (BUY | 2, second, px, qty),
+            _ => (ev, second, px, qty),
+        })
+        .collect();
+    assert!(stated(&wrong));
+    // A few are usual: the book of a recording may be late.
+    let mut few = right;
+    few.extend(
+        wrong
+            .into_iter()
+            .filter(|row| row.0 & 0xFF == 2)
+            .take(19)
+            .map(|(ev, _, px, qty)| (ev, 600, px, qty)),
+    );
+    assert!(!stated(&few));
 }

@@ -7,6 +7,11 @@ use cambist_market_data::Step;
 use crate::exchange::SimulatedExchange;
 use crate::feed::Feed;
 
+/// Trades on the wrong side from which they are a warning,
+const SIDES_MIN: u64 = 20;
+/// if there are more than so many of them for each on the right one.
+const SIDES_FACTOR: u64 = 2;
+
 /// The warnings of one market, most important first.
 pub fn of(
     feed: &Feed,
@@ -41,6 +46,14 @@ pub fn of(
     if views.trades == 0 {
         warnings.push(format!(
             "The data of {name} have no trades: an order fills only when the book reaches its price."
+        ));
+    }
+    let sides = exchange.trade_sides(index);
+    if sides.same >= SIDES_MIN && sides.same / SIDES_FACTOR > sides.opposite {
+        warnings.push(format!(
+            "Of {} trades of {name} at a best price or beyond, {} are on the side of their taker, such as a buy at the best bid: the recorded sides are probably those of the orders that rested, so that trades fill orders of the wrong side. A trade is a buy (bit 29) when its taker bought.",
+            sides.same + sides.opposite,
+            sides.same,
         ));
     }
     if report.begins_whole == Some(false) {

@@ -12,7 +12,7 @@ use cambist_core::{
 };
 use cambist_fill_model::{
     ExecutionReport, Fees, FillSimulator, Liquidity, NewOrder, Options, OrderId, Outcome,
-    QueueModel, TimeInForce,
+    QueueModel, TimeInForce, TradeSides,
 };
 use cambist_market_data::{Event, Snapshot, Timestamp};
 
@@ -562,6 +562,11 @@ impl SimulatedExchange {
     /// Number of times the recorded book stayed crossed.
     pub fn crossings(&self, market: usize) -> u64 {
         self.markets[market].simulator.crossings()
+    }
+
+    /// At which side of the recorded book trades were.
+    pub fn trade_sides(&self, market: usize) -> TradeSides {
+        self.markets[market].simulator.trade_sides()
     }
 
     /// Number of events about orders that the recording had not named.

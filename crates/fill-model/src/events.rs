@@ -104,6 +104,9 @@ impl FillSimulator {
         qty: Qty,
         reports: &mut Vec<ExecutionReport>,
     ) {
+        if let Depth::Book(book) = &self.depth {
+            self.trade_sides.add(book, aggressor, price);
+        }
         let side = aggressor.opposite();
         if self.own(side).is_reached_by(price) && self.options.queue != QueueModel::Fifo {
             let qty = self.traded.add(side, price, Source::Trade, qty);

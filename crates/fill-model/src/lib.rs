@@ -23,6 +23,7 @@ pub mod order;
 mod resting;
 mod simulator;
 mod snapshots;
+mod trade_sides;
 mod traded;
 
 pub use fees::{Fee, FeeAsset, FeeRate, Fees};
@@ -31,3 +32,4 @@ pub use order::{
     ExecutionReport, Fill, Liquidity, NewOrder, OrderId, Outcome, RejectReason, TimeInForce,
 };
 pub use simulator::FillSimulator;
+pub use trade_sides::TradeSides;

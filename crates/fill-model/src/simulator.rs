@@ -10,6 +10,7 @@ use crate::order::{
     ExecutionReport, Fill, Liquidity, NewOrder, OrderId, Outcome, RejectReason, TimeInForce,
 };
 use crate::resting::{Orders, Place, Resting};
+use crate::trade_sides::TradeSides;
 use crate::traded::Traded;
 
 /// Fills our orders by the events of a recorded market.
@@ -32,6 +33,7 @@ pub struct FillSimulator {
     pub(crate) traded: Traded,
     /// Number of times the recorded book stayed crossed.
     pub(crate) crossings: u64,
+    pub(crate) trade_sides: TradeSides,
     /// Number of orders that have arrived, recorded ones and ours.
     pub(crate) arrivals: u64,
     /// The recording states quantities of levels, whose orders it does not name.
@@ -64,6 +66,7 @@ impl FillSimulator {
             crossed: CrossedRows::default(),
             traded: Traded::default(),
             crossings: 0,
+            trade_sides: TradeSides::default(),
             arrivals: 0,
             has_levels: false,
         })
@@ -316,6 +319,11 @@ impl FillSimulator {
     /// Number of times the recorded book was still crossed when its time advanced. The older levels were removed.
     pub const fn crossings(&self) -> u64 {
         self.crossings
+    }
+
+    /// At which side of the recorded book trades were.
+    pub const fn trade_sides(&self) -> TradeSides {
+        self.trade_sides
     }
 
     /// Number of events about orders that the recording had not named, and of orders beyond those that are held.
