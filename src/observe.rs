@@ -13,7 +13,7 @@ use cambist_market_data::{LiveRow, LiveSource, Snapshot, Timestamp};
 use serde_json::{Value, json};
 
 use crate::backtest::prepare::{bound_without_venue, own_grid};
-use crate::commands::{columns, print_json, print_text};
+use crate::commands::{check_pin, columns, print_json, print_text};
 use crate::exit::{Exit, Failure};
 use crate::paper::feeds_of;
 use cambist_config::money;
@@ -41,6 +41,7 @@ pub fn run(
     let clock = Clock::new();
     let bound = bound_without_venue(config)?;
     let _taken = take_folder(config)?;
+    check_pin::agree(config)?;
     let status = Arc::new(RecordingStatus::new(config, clock)?);
     let mut pollers = feeds::start(
         feeds_of(config, &bound.markets),

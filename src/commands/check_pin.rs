@@ -76,6 +76,40 @@ pub fn run(daemon: &Daemon, json: bool) -> anyhow::Result<Exit> {
     })
 }
 
+/// Before depth of the venue itself is read: compares the file's units with those that the venue publishes, because its
+/// quantities are whole base units. An error with every difference; a venue that cannot be asked is a warning, as its
+/// depth is then not read either.
+pub fn agree(daemon: &Daemon) -> anyhow::Result<()> {
+    let mut feeds = daemon
+        .markets
+        .iter()
+        .filter_map(|market| market.feed.as_ref());
+    if !feeds.any(|feed| feed.is_of_venue) {
+        return Ok(());
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    match runtime.block_on(ask(daemon)) {
+        Ok(pins) if pins.differences.is_empty() => Ok(()),
+        Ok(pins) => {
+            let what = format!(
+                "{}: {}; `cambist check --pin` prints what the venue publishes",
+                daemon.source.path.display(),
+                pins.differences.join("; ")
+            );
+            Err(Failure::new(Exit::Refused, what).into())
+        }
+        Err(error) => {
+            tracing::warn!(
+                error = format!("{error:#}"),
+                "the units of the file could not be compared with those that the venue publishes"
+            );
+            Ok(())
+        }
+    }
+}
+
 async fn ask(daemon: &Daemon) -> anyhow::Result<Pins> {
     match daemon.venue.kind() {
         // Refused where units are pinned by other keys.

@@ -12,7 +12,7 @@ mod check_exchange;
 mod check_gas;
 pub(crate) mod check_limits;
 pub mod check_online;
-mod check_pin;
+pub mod check_pin;
 pub mod compare;
 pub mod completions;
 pub mod config;

@@ -22,7 +22,7 @@ use cambist_market_data::Recording;
 use crate::backtest::prepare::{bound_without_venue, held_at_first, own_grid};
 use crate::backtest::processes;
 use crate::backtest::results::{Results, Unfinished, Written};
-use crate::commands::print_text;
+use crate::commands::{check_pin, print_text};
 use crate::exit::{Exit, Failure};
 use cambist_daemon::config::feed::Feed;
 use cambist_daemon::config::{Bound, Daemon};
@@ -53,6 +53,7 @@ pub fn run(
         .map_err(|what| Failure::new(Exit::Refused, what))?;
     let opening = opening(config, &bound)?;
     let _folder = take_folder(config)?;
+    check_pin::agree(config)?;
     let feeds = feeds_of(config, &bound.markets);
     let folder = results_folder(config, clock);
     let header = recording::header(&bound, config.source.text.clone(), config.source.hash());

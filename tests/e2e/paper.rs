@@ -445,13 +445,31 @@ fn a_feed_that_stops_moving_is_not_reported_as_recorded() {
 fn without_a_feed_the_depth_is_that_of_an_exchange_of_the_same_interface() {
     let stage = Stage::open("paper-venue", lively);
     let folder = &stage.folder;
-    let config = config(folder.path(), "http://127.0.0.1:9/", |file| {
-        let market = file["market"].as_array_mut().unwrap()[0].as_table_mut();
-        market.unwrap().remove("feed").unwrap();
-        let venue: Table = toml::from_str(&format!("base_url = '{}'", stage.url())).unwrap();
-        file.insert("venue".to_owned(), venue.into());
-        file.put("mode", "observe");
-    });
+    let of_venue = |edit: &dyn Fn(&mut Table)| {
+        config(folder.path(), "http://127.0.0.1:9/", |file| {
+            let market = file["market"].as_array_mut().unwrap()[0].as_table_mut();
+            market.unwrap().remove("feed").unwrap();
+            let venue: Table = toml::from_str(&format!("base_url = '{}'", stage.url())).unwrap();
+            file.insert("venue".to_owned(), venue.into());
+            file.put("mode", "observe");
+            edit(file);
+        })
+    };
+    // Its quantities are whole base units: those of a file with other units would be other amounts.
+    for mode in ["record", "observe", "paper"] {
+        let config = of_venue(&|file| {
+            file.put("market.0.base_decimals", 8);
+        });
+        let name = format!("wrong-{mode}");
+        let args = ["run", "--config", &config, "--mode", mode, "--for", "3s"];
+        let (code, _, log) = cambist(folder, &name, &args);
+        assert_eq!(code, 77, "{mode}: {log}");
+        assert!(
+            log.contains("base_decimals = 8 but the venue publishes 18"),
+            "{log}"
+        );
+    }
+    let config = of_venue(&|_| {});
     let args = ["run", "--json", "--config", &config, "--for", "3s"];
     let (code, page, log) = cambist(folder, "observe", &args);
     assert_eq!(code, 0, "{page} {log}");

@@ -50,6 +50,8 @@ pub struct Feed {
     pub pointers: Pointers,
     /// Quantities are whole numbers of 10^−this.
     pub quantity_decimals: u32,
+    /// The depth of `venue.base_url`, whose units must be those that the venue publishes.
+    pub is_of_venue: bool,
 }
 
 /// A public order book whose middle strategies read beside the depth of the market.
@@ -242,6 +244,7 @@ fn read_keys(mut section: Section<'_, '_>, of: &str) -> Option<Feed> {
                 time,
             },
             quantity_decimals: u32::try_from(quantity_decimals.value).unwrap_or(0),
+            is_of_venue: false,
         })
     })();
     if let Some(feed) = &feed {
@@ -298,6 +301,7 @@ pub(super) fn of_exchange(
             time: Some(("/timestamp".to_owned(), TimeForm::Millis)),
         },
         quantity_decimals: base_decimals.into(),
+        is_of_venue: true,
     }
 }
 
@@ -319,5 +323,6 @@ pub(super) fn of_kraken(base_url: &At<String>, market: &str, depth_ms: u64) -> F
             time: None,
         },
         quantity_decimals: 0,
+        is_of_venue: true,
     }
 }

@@ -44,6 +44,7 @@ fn feed() -> Feed {
             time: None,
         },
         quantity_decimals: 0,
+        is_of_venue: false,
     }
 }
 
