@@ -203,11 +203,10 @@ fn a_drain_ends_when_the_books_were_compared_after_its_proof() {
     assert_eq!(bench.finished, Some(true));
 }
 
-/// Where lists are expensive they are rare; the end does not wait for the next one.
-#[test]
-fn a_drain_does_not_wait_for_a_list_that_is_due_later() {
+/// Both sides rest; balances are read every 30 s, lists at this interval.
+fn polled_rarely(orders_ms: u64) -> TestBench {
     let mut config = config();
-    config.poll.orders_ms = 40_000;
+    config.poll.orders_ms = orders_ms;
     config.poll.orders_age_max_ms = 180_000;
     config.poll.balances_ms = 30_000;
     config.poll.balances_age_max_ms = 120_000;
@@ -215,6 +214,13 @@ fn a_drain_does_not_wait_for_a_list_that_is_due_later() {
     bench.until_a_submit_waits();
     bench.accept_all();
     bench.run_ms(1_000);
+    bench
+}
+
+/// Where lists are expensive they are rare; the end does not wait for the next one.
+#[test]
+fn a_drain_does_not_wait_for_a_list_that_is_due_later() {
+    let mut bench = polled_rarely(40_000);
     drain(&mut bench);
     while !bench.cancels.is_empty() {
         bench.accept_cancel();
@@ -242,13 +248,7 @@ fn a_drain_without_balances_ends_unproven_at_its_deadline() {
 /// Balances that are not answered are asked for again soon, however rare they are otherwise.
 #[test]
 fn a_drain_asks_again_for_balances_that_are_lost() {
-    let mut config = config();
-    config.poll.balances_ms = 30_000;
-    config.poll.balances_age_max_ms = 120_000;
-    let mut bench = TestBench::with(&BOTH, config, Vec::new());
-    bench.until_a_submit_waits();
-    bench.accept_all();
-    bench.run_ms(1_000);
+    let mut bench = polled_rarely(1_000);
     bench.fails = |query| matches!(query, Query::Balances);
     drain(&mut bench);
     while !bench.cancels.is_empty() {
