@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cambist_backtest::{Assumptions, FeeRate, LatencyRange, RateLimit};
+use cambist_backtest::{Assumptions, FeeBips, LatencyRange, RateLimit};
 use cambist_daemon::config::Daemon;
 use cambist_fill_model::{FillRule, QueueModel};
 use cambist_market_data::{DEFAULT_PRICE_FACTOR, Step, Timestamp, Tolerance};
@@ -89,10 +89,10 @@ pub struct Inputs {
     pub rate_limit: Limit,
     /// Fee of orders that rested, in basis points with at most two decimals; by default fees.maker_bips
     #[arg(long, value_name = "BPS")]
-    pub maker_fee_bps: Option<FeeRate>,
+    pub maker_fee_bps: Option<FeeBips>,
     /// Fee of orders that took; by default fees.taker_bips
     #[arg(long, value_name = "BPS")]
-    pub taker_fee_bps: Option<FeeRate>,
+    pub taker_fee_bps: Option<FeeBips>,
     /// Levels per side of the exchange's depth
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = levels)]
     pub depth_levels: usize,
@@ -158,11 +158,11 @@ impl Inputs {
     /// The assumptions. Fees that are not given are the configuration's; a usage error if one is above the limit that
     /// orders name.
     pub(crate) fn assumptions(&self, daemon: &Daemon) -> Result<Assumptions, Failure> {
-        let [maker, taker] = daemon.fee_bips.map(FeeRate::from_bips);
+        let [maker, taker] = daemon.fee_bips.map(FeeBips::from_bips);
         let limit = daemon.engine.max_fee_bips;
         for (name, fee) in [("maker", self.maker_fee_bps), ("taker", self.taker_fee_bps)] {
             if let Some(fee) = fee
-                && fee > FeeRate::from_bips(limit.into())
+                && fee > FeeBips::from_bips(limit.into())
             {
                 let what = format!(
                     "--{name}-fee-bps {fee} is above orders.max_fee_bips = {limit}: an exchange refuses orders with a limit below its fee; raise it in {}",

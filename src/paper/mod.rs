@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use cambist_backtest::{
-    Assumptions, Backtest, BacktestError, FeeRate, Finished, LatencyRange, RateLimit, Setup, Sink,
+    Assumptions, Backtest, BacktestError, FeeBips, Finished, LatencyRange, RateLimit, Setup, Sink,
 };
 use cambist_core::event::Amounts;
 use cambist_core::{MarketSpec, Time};
@@ -253,7 +253,7 @@ fn sentences(feeds: &[(MarketSpec, Feed)]) -> Vec<String> {
 fn assumptions(config: &Daemon) -> Assumptions {
     let paper = &config.paper;
     let fixed = LatencyRange::fixed_ms;
-    let [maker_fee, taker_fee] = config.fee_bips.map(FeeRate::from_bips);
+    let [maker_fee, taker_fee] = config.fee_bips.map(FeeBips::from_bips);
     Assumptions {
         request_latency: fixed(paper.request_latency_ms),
         response_latency: fixed(paper.response_latency_ms),

@@ -5,7 +5,7 @@ use cambist_fill_model::{FillRule, QueueModel};
 use cambist_quant::queue::Model;
 use serde::{Deserialize, Serialize};
 
-use crate::fee_rate::FeeRate;
+use crate::fee_bips::FeeBips;
 
 /// A latency that is drawn for every message, uniformly, in microseconds. Both ends are included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,10 +62,10 @@ pub struct Assumptions {
     pub depth_levels: usize,
     /// Fee of orders that rested, in basis points of the amount that the market takes fees of.
     #[serde(rename = "maker_fee_bips")]
-    pub maker_fee: FeeRate,
+    pub maker_fee: FeeBips,
     /// Fee of orders that took.
     #[serde(rename = "taker_fee_bips")]
-    pub taker_fee: FeeRate,
+    pub taker_fee: FeeBips,
     /// The exchange's rate limit of requests; `None` if it has none.
     pub rate_limit: Option<RateLimit>,
     /// Seed of everything random.
@@ -87,8 +87,8 @@ impl Default for Assumptions {
             fill_rule: FillRule::Available,
             traded_share_ppm: 0,
             depth_levels: 50,
-            maker_fee: FeeRate::default(),
-            taker_fee: FeeRate::default(),
+            maker_fee: FeeBips::default(),
+            taker_fee: FeeBips::default(),
             rate_limit: Some(RateLimit { per_s: 5, burst: 5 }),
             seed: 1,
         }

@@ -19,7 +19,7 @@ use cambist_market_data::{Event, Snapshot, Timestamp};
 use crate::account::{Account, AccountOrder, Change, OrderNumber, hash_of, number_of};
 use crate::assumptions::Assumptions;
 use crate::error::BacktestError;
-use crate::fee_rate::FeeRate;
+use crate::fee_bips::FeeBips;
 use crate::feed::{common_step, lot_decimals};
 use crate::network::nanos;
 use crate::resting::Resting;
@@ -74,7 +74,7 @@ pub struct SimulatedExchange {
     lag_nanos: i64,
     depth_levels: usize,
     /// Of orders that rested, and of those that took.
-    fees: [FeeRate; 2],
+    fees: [FeeBips; 2],
     queue: QueueModel,
     /// Open orders by the end of their validity.
     expiries: BTreeSet<(u32, OrderNumber)>,

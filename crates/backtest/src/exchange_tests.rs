@@ -158,7 +158,7 @@ fn orders_lock_their_funds_until_they_end() {
 #[test]
 fn fills_pay_at_the_price_with_the_fee_in_what_is_bought() {
     let mut exchange = exchange(&Assumptions {
-        maker_fee: FeeRate::from_bips(1_000),
+        maker_fee: FeeBips::from_bips(1_000),
         ..Assumptions::default()
     });
     exchange

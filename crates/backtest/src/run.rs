@@ -16,7 +16,7 @@ use crate::curves::Curves;
 use crate::engine_link::{Begin, EngineLink, EngineObserver, Input, Outgoing, Output, Processes};
 use crate::error::{BacktestError, Outside};
 use crate::exchange::{Execution, RecordedMarket, SimulatedExchange, venue_time};
-use crate::fee_rate::FeeRate;
+use crate::fee_bips::FeeBips;
 use crate::feed::{Feed, NEVER, Row};
 use crate::finished::Finished;
 use crate::markouts::Markouts;
@@ -183,7 +183,7 @@ impl Backtest {
                 seed: assumptions.seed,
                 venue_time: VenueTime(0),
                 fee_bips: [assumptions.maker_fee, assumptions.taker_fee]
-                    .map(FeeRate::bips_at_least),
+                    .map(FeeBips::bips_at_least),
                 observer: setup.observer,
                 references: setup.references,
                 processes: setup.processes,

@@ -6,7 +6,7 @@
 mod common;
 
 use cambist_backtest::{
-    Assumptions, Backtest, BacktestError, ClockSteps, FeeRate, LatencyRange, RateLimit, Report,
+    Assumptions, Backtest, BacktestError, ClockSteps, FeeBips, LatencyRange, RateLimit, Report,
 };
 use cambist_core::strategy::{Strategy, Targets, View};
 use cambist_core::venue::FeeToken;
@@ -136,7 +136,7 @@ fn check_books(report: &Report, kept: &Kept) {
 #[test]
 fn glft_fills_and_skews_against_inventory() {
     let assumptions = Assumptions {
-        maker_fee: FeeRate::from_bips(2),
+        maker_fee: FeeBips::from_bips(2),
         ..fast()
     };
     let held = |risk_aversion: &str| {
@@ -161,7 +161,7 @@ fn glft_fills_and_skews_against_inventory() {
 #[test]
 fn a_swinging_market_fills_and_the_accounts_are_correct() {
     let assumptions = Assumptions {
-        maker_fee: FeeRate::from_bips(2),
+        maker_fee: FeeBips::from_bips(2),
         ..fast()
     };
     let (report, kept) = run(setup(snapshots(swinging(1_800, 3_000)), assumptions));
@@ -342,7 +342,7 @@ fn recorded_trades_fill_at_our_prices_and_earn_the_spread() {
 #[test]
 fn fees_in_the_quote_token_are_shares_of_it() {
     let assumptions = Assumptions {
-        maker_fee: FeeRate::from_bips(25),
+        maker_fee: FeeBips::from_bips(25),
         ..fast()
     };
     let mut setup = setup(events(ticks(600)), assumptions);
@@ -899,7 +899,7 @@ fn an_account_that_only_holds_has_no_excess() {
 #[test]
 fn profit_of_two_markets_adds_up() {
     let assumptions = Assumptions {
-        maker_fee: FeeRate::from_bips(3),
+        maker_fee: FeeBips::from_bips(3),
         ..fast()
     };
     let mut two = setup(snapshots(swinging(1_800, 3_000)), assumptions);

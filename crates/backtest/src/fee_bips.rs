@@ -1,4 +1,4 @@
-//! Fee rates of a simulated exchange: basis points with two decimals, as exchanges publish them (0.018 % is 1.8).
+//! Fees of a simulated exchange: basis points with two decimals, as exchanges publish them (0.018 % is 1.8).
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,9 +14,9 @@ const BIPS_MAX: u32 = 10_000;
 
 /// A share of the traded amount, in hundredths of a basis point, at most the whole amount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct FeeRate(u32);
+pub struct FeeBips(u32);
 
-impl FeeRate {
+impl FeeBips {
     /// So many basis points, at most the whole amount.
     pub fn from_bips(bips: u16) -> Self {
         Self(u32::from(bips).min(BIPS_MAX) * PER_BIP)
@@ -35,7 +35,7 @@ impl FeeRate {
     }
 }
 
-impl fmt::Display for FeeRate {
+impl fmt::Display for FeeBips {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (whole, hundredths) = (self.0 / PER_BIP, self.0 % PER_BIP);
         match hundredths {
@@ -46,7 +46,7 @@ impl fmt::Display for FeeRate {
     }
 }
 
-impl FromStr for FeeRate {
+impl FromStr for FeeBips {
     type Err = String;
 
     /// Reads a decimal number of basis points with at most two places, such as `1.8`.
@@ -71,7 +71,7 @@ impl FromStr for FeeRate {
     }
 }
 
-impl Serialize for FeeRate {
+impl Serialize for FeeBips {
     /// Basis points, as an integer where there are no decimals.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.0.is_multiple_of(PER_BIP) {
@@ -81,7 +81,7 @@ impl Serialize for FeeRate {
     }
 }
 
-impl<'de> Deserialize<'de> for FeeRate {
+impl<'de> Deserialize<'de> for FeeBips {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // The shortest text of the number is the one that was written.
         let bips = f64::deserialize(deserializer)?;
@@ -94,7 +94,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
     use super::*;
 
-    fn rate(text: &str) -> FeeRate {
+    fn rate(text: &str) -> FeeBips {
         text.parse().unwrap()
     }
 
@@ -104,15 +104,15 @@ mod tests {
             assert_eq!(rate(text).to_string(), text);
             let json = serde_json::to_string(&rate(text)).unwrap();
             assert_eq!(json, text);
-            assert_eq!(serde_json::from_str::<FeeRate>(&json).unwrap(), rate(text));
+            assert_eq!(serde_json::from_str::<FeeBips>(&json).unwrap(), rate(text));
         }
         assert_eq!(rate("2.50").to_string(), "2.5");
         for bad in [
             "", ".", "1.", ".5", "-0.5", "+1", "1.805", "10000.01", "10001", "1e2", "2%", "nan",
         ] {
-            assert!(bad.parse::<FeeRate>().is_err(), "{bad}");
+            assert!(bad.parse::<FeeBips>().is_err(), "{bad}");
         }
-        assert!(serde_json::from_str::<FeeRate>("-0.5").is_err());
+        assert!(serde_json::from_str::<FeeBips>("-0.5").is_err());
     }
 
     #[test]
@@ -126,7 +126,7 @@ mod tests {
             (rate("1.8").bips_at_least(), rate("2").bips_at_least()),
             (2, 2)
         );
-        assert_eq!(FeeRate::from_bips(63), rate("63"));
-        assert_eq!(FeeRate::from_bips(10_001), rate("10000"));
+        assert_eq!(FeeBips::from_bips(63), rate("63"));
+        assert_eq!(FeeBips::from_bips(10_001), rate("10000"));
     }
 }
