@@ -68,7 +68,7 @@ pub fn run(
         let limits = limits(config.tape.as_ref().map(|tape| tape.max_mb));
         tracing::info!(
             market = spec.name,
-            "observing; depth is recorded in {}",
+            "depth is recorded in {}",
             folder.display()
         );
         observers.push(Observer {

@@ -5,6 +5,8 @@
 use std::path::PathBuf;
 
 use cambist_backtest::{LatencyRange, RateLimit};
+use cambist_host::clock::Clock;
+use cambist_host::times::{self, PeriodEnd};
 use cambist_market_data::{Timestamp, Tolerance};
 
 /// A day.
@@ -108,10 +110,15 @@ pub fn share_ppm(text: &str) -> Result<u32, String> {
     Ok((share * 1e6).round() as u32)
 }
 
-/// Reads a point in time.
-pub fn timestamp(text: &str) -> Result<Timestamp, String> {
-    Timestamp::from_rfc3339(text)
-        .ok_or_else(|| format!("{text:?} is no time; write it like 2024-08-08T23:54:00Z"))
+/// Reads a moment of a recording: a time with or without seconds, the beginning of a day, or an age.
+pub fn moment(text: &str) -> Result<Timestamp, String> {
+    if let Some(time) = Timestamp::from_rfc3339(text).or_else(|| minute(text)) {
+        return Ok(time);
+    }
+    let now_ms = Clock::new().unix_micros() / 1_000;
+    let at_ms = times::moment_ms(text, PeriodEnd::From, now_ms)?;
+    let nanos = i64::try_from(at_ms).unwrap_or(i64::MAX);
+    Ok(Timestamp(nanos.saturating_mul(1_000_000)))
 }
 
 /// Reads the beginning of a period: a time, or a day from its first second.

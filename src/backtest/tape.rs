@@ -24,7 +24,7 @@ use cambist_tape::{Entry, Reader, Tail};
 
 use super::prepare::own_grid;
 use crate::exit::{Exit, Failure};
-use crate::replay::list;
+use crate::replay::{Recordings, list};
 
 /// The ending of a segment of a tape.
 const ENDING: &str = "tape";
@@ -39,8 +39,18 @@ pub fn is_tape(path: &Path) -> bool {
     entries.map(|entry| entry.path()).any(|path| ends(&path))
 }
 
-/// Opens the depth of a market on a tape.
-pub fn open(path: &Path, market: &str, options: ReadOptions) -> anyhow::Result<Recording> {
+/// The tapes below a path: those of the state folder of a daemon are in its folder `tape`.
+pub fn below(path: &Path) -> PathBuf {
+    let inner = path.join("tape");
+    if !is_tape(path) && is_tape(&inner) {
+        inner
+    } else {
+        path.to_owned()
+    }
+}
+
+/// The segments of a tape, none of them compressed.
+fn segments(path: &Path) -> anyhow::Result<Recordings> {
     let found = list(path)?;
     for file in &found.files {
         if let Some(what) = compressed(file) {
@@ -48,6 +58,32 @@ pub fn open(path: &Path, market: &str, options: ReadOptions) -> anyhow::Result<R
             return Err(Failure::new(Exit::CheckFailed, what).into());
         }
     }
+    Ok(found)
+}
+
+/// The names of the markets on the newest segment of a tape that holds an event.
+pub fn markets(path: &Path) -> anyhow::Result<Vec<String>> {
+    for file in segments(path)?.files.into_iter().rev() {
+        let name = file.display().to_string();
+        let mut segment = open_segment(file).with_context(|| name.clone())?;
+        if segment.player.markets().is_empty()
+            && let Some(Entry::Event { now, event }) =
+                segment.reader.next_entry().with_context(|| name)?
+        {
+            segment.player.handle_event(now, &event, &mut Vec::new());
+        }
+        let names = segment.player.markets().iter();
+        let names: Vec<_> = names.map(|market| market.name.clone()).collect();
+        if !names.is_empty() {
+            return Ok(names);
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// Opens the depth of a market on a tape.
+pub fn open(path: &Path, market: &str, options: ReadOptions) -> anyhow::Result<Recording> {
+    let found = segments(path)?;
     let mut tape = TapeDepth::new(found.files.into(), market);
     // A header is a record: a kill cuts one off as it cuts off any other.
     tape.unfinished = found.empty.len() as u64;

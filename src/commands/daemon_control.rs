@@ -251,9 +251,16 @@ pub fn drain(args: &DrainArgs, json: bool) -> anyhow::Result<Exit> {
     let answer = control_client::ask_and_wait(dir, &request, |shown| {
         let line = match shown {
             Ok(page) => draining(page),
-            Err(error) => error.to_string(),
+            Err(error) => Some(error.to_string()),
         };
-        if line != last {
+        // What is not reported any more is no step back: the daemon ends.
+        let unreported = || {
+            let nothing = "draining: the daemon has not yet reported which orders may be alive";
+            last.is_empty().then(|| nothing.to_owned())
+        };
+        if let Some(line) = line.or_else(unreported)
+            && line != last
+        {
             let _ = writeln!(std::io::stderr().lock(), "{line}");
             last = line;
         }
@@ -261,12 +268,10 @@ pub fn drain(args: &DrainArgs, json: bool) -> anyhow::Result<Exit> {
     shown(&answer.ok_or_else(|| no_daemon(dir))?, json)
 }
 
-/// A line about a drain in progress.
-fn draining(page: &Value) -> String {
-    // A status from before the drain counts the orders of that moment, at a start none.
-    let (true, Some(markets)) = (page["draining"] == true, page["markets"].as_array()) else {
-        return "draining: the daemon has not yet reported which orders may be alive".to_owned();
-    };
+/// A line about a drain in progress. A status from before it counts the orders of that moment, at a start none.
+fn draining(page: &Value) -> Option<String> {
+    let markets = page["markets"].as_array();
+    let markets = markets.filter(|_| page["draining"] == true)?;
     let keys = [
         "live_buy",
         "live_sell",
@@ -280,7 +285,10 @@ fn draining(page: &Value) -> String {
             .sum::<u64>()
     };
     let orders: u64 = markets.iter().map(of).sum();
-    format!("draining: {orders} orders may be alive")
+    Some(match orders {
+        0 => "draining: no order may be alive; a complete list has to prove it, and balances read after that are compared with the books".to_owned(),
+        _ => format!("draining: {orders} orders may be alive"),
+    })
 }
 
 /// Reloads the configuration. The file identifies the daemon, and must be the one that it runs with.

@@ -29,15 +29,18 @@ const MS: i64 = 1_000_000;
 /// Arguments of `depth`.
 #[derive(Debug, Args)]
 pub struct DepthArgs {
-    /// A tape or a folder of them, a folder of `mode = "observe"`, or a table
+    /// A tape or a folder of them, the state folder of a daemon, a folder of `mode = "observe"`, or a table
     #[arg(value_name = "TAPE|DIR")]
     recordings: PathBuf,
-    /// The market, of those on a tape
+    /// The market of a tape; may be left out if it has one
     #[arg(long, value_name = "NAME")]
     market: Option<String>,
     /// The new file: comma-separated values if it ends with .csv, Parquet if it ends with .parquet
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
+    /// Replace a file that is there
+    #[arg(long)]
+    overwrite: bool,
     /// Levels per side, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1_000))]
     levels: u16,
@@ -57,6 +60,8 @@ pub struct DepthArgs {
 struct Written {
     rows: u64,
     period: Option<(Timestamp, Timestamp)>,
+    /// First and last row of what was read, whether it was asked for or not.
+    read: Option<(Timestamp, Timestamp)>,
     /// Times that the exchange's versions of the book began again.
     restarts: u64,
 }
@@ -64,8 +69,11 @@ struct Written {
 /// Writes the table; on any failure there is no file.
 pub fn run(args: &DepthArgs, json: bool) -> anyhow::Result<Exit> {
     let format = Format::of(&args.out)?;
-    if args.out.exists() {
-        let message = format!("{} exists", args.out.display());
+    if args.out.exists() && !args.overwrite {
+        let message = format!(
+            "{} exists: name another file with --out, or replace it with --overwrite",
+            args.out.display()
+        );
         return Err(Failure::new(Exit::Usage, message).into());
     }
     let period = period(args)?;
@@ -78,7 +86,13 @@ pub fn run(args: &DepthArgs, json: bool) -> anyhow::Result<Exit> {
     let written = table.and_then(|table| copy(&mut recording, table, period));
     let whole = written.and_then(|written| {
         if written.rows == 0 {
-            let what = "no depth was recorded in this period".to_owned();
+            let what = written.read.map_or_else(
+                || "no depth was recorded".to_owned(),
+                |(first, last)| {
+                    let (first, last) = (shown(first), shown(last));
+                    format!("no depth was recorded in this period; what was read is from {first} to {last}")
+                },
+            );
             return Err(Failure::new(Exit::CheckFailed, what).into());
         }
         let naming = || format!("naming {}", args.out.display());
@@ -93,8 +107,8 @@ pub fn run(args: &DepthArgs, json: bool) -> anyhow::Result<Exit> {
 
 /// The time without depth is what was recorded, and no defect.
 fn open(args: &DepthArgs) -> anyhow::Result<Recording> {
-    let path = &args.recordings;
-    std::fs::metadata(path).with_context(|| path.display().to_string())?;
+    std::fs::metadata(&args.recordings).with_context(|| args.recordings.display().to_string())?;
+    let path = &tape::below(&args.recordings);
     let usage = |message: &str| {
         let message = format!("{}: {message}", path.display());
         Err(Failure::new(Exit::Usage, message).into())
@@ -105,11 +119,13 @@ fn open(args: &DepthArgs) -> anyhow::Result<Recording> {
         max_gap_nanos: i64::MAX,
         price_factor: None,
     };
-    match (tape::is_tape(path), &args.market) {
-        (true, Some(market)) => tape::open(path, market, read),
-        (true, None) => usage("a tape can have several markets: name one with --market"),
-        (false, Some(_)) => usage("this is the depth of one market: leave --market out"),
-        (false, None) => {
+    if tape::is_tape(path) {
+        let market = chosen(path, &tape::markets(path)?, args.market.as_deref())?;
+        return tape::open(path, &market, read);
+    }
+    match &args.market {
+        Some(_) => usage("this is no tape but the depth of one market: leave --market out"),
+        None => {
             let options = OpenOptions {
                 max_gap_nanos: read.max_gap_nanos,
                 tolerance: read.tolerance,
@@ -121,6 +137,26 @@ fn open(args: &DepthArgs) -> anyhow::Result<Recording> {
                 Recording::Events(_) => usage("ticks are no depth snapshots"),
                 recording => Ok(recording),
             }
+        }
+    }
+}
+
+/// The market that is asked for, or the only one of a tape.
+fn chosen(path: &Path, markets: &[String], asked: Option<&str>) -> Result<String, Failure> {
+    let (shown, listed) = (path.display(), markets.join(", "));
+    match (asked, markets) {
+        // A tape that has no markets yet is read, which reports why.
+        (Some(name), _) if markets.is_empty() || markets.iter().any(|found| found == name) => {
+            Ok(name.to_owned())
+        }
+        (Some(name), _) => {
+            let what = format!("{shown}: no depth of {name} was recorded; the tape has {listed}");
+            Err(Failure::new(Exit::CheckFailed, what))
+        }
+        (None, [only]) => Ok(only.clone()),
+        (None, _) => {
+            let what = format!("{shown}: name the market with --market; the tape has {listed}");
+            Err(Failure::new(Exit::Usage, what))
         }
     }
 }
@@ -275,6 +311,8 @@ fn copy(
             reported_ms = clock.now().as_ms();
             eprintln!("{} rows; read up to {}", written.rows, shown(time));
         }
+        let first = written.read.map_or(time, |(first, _)| first);
+        written.read = Some((first, time));
         if time.0 >= period.end {
             break;
         }
@@ -365,6 +403,19 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_one_market_needs_no_name() {
+        let path = Path::new("tape");
+        let two = ["ETH-USDC".to_owned(), "LRC-ETH".to_owned()];
+        let choose = |markets: &[String], asked| chosen(path, markets, asked);
+        let refused = |markets: &[String], asked| choose(markets, asked).unwrap_err().to_string();
+        assert_eq!(choose(&two[..1], None).unwrap(), "ETH-USDC");
+        assert_eq!(choose(&two, Some("LRC-ETH")).unwrap(), "LRC-ETH");
+        assert_eq!(choose(&[], Some("LRC-ETH")).unwrap(), "LRC-ETH");
+        assert!(refused(&two, None).contains("--market; the tape has ETH-USDC, LRC-ETH"));
+        assert!(refused(&two, Some("X")).contains("no depth of X was recorded; the tape has ETH"));
+    }
 
     #[test]
     fn versions_go_on_after_a_restart() {

@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::{columns, print_json, print_text};
-use crate::backtest::arguments::timestamp;
+use crate::backtest::arguments::moment as moment_of;
 use crate::exit::{Exit, Failure};
 use crate::replay::whole::{self, Whole};
 use crate::replay::{difference_page, is_own, left_out, list, moment, page, text};
@@ -25,9 +25,9 @@ pub struct ReplayArgs {
     /// Use the recordings of the daemon with this configuration file
     #[arg(long, value_name = "FILE", conflicts_with = "tape")]
     pub config: Option<PathBuf>,
-    /// Show the engine at this time of the exchange, such as 2026-11-22T08:15:30.5Z: view, targets, own orders, reasons
-    /// for missing quotes, used limits
-    #[arg(long, value_name = "TIME", value_parser = timestamp)]
+    /// Show the engine at this time of the exchange, such as 2026-11-22T08:15:30.5Z, or so long ago, such as 5m: view,
+    /// targets, own orders, reasons for missing quotes, used limits
+    #[arg(long, value_name = "MOMENT", value_parser = moment_of)]
     pub at: Option<Timestamp>,
 }
 

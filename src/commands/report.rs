@@ -112,16 +112,9 @@ pub fn with_store(daemon: &Daemon) -> Result<(), Failure> {
 fn hours(args: &ReportArgs) -> Result<Hours, Failure> {
     let now_ms = Clock::new().unix_micros() / 1_000;
     let hour = |flag: &str, text: &Option<String>, end| {
-        let Some(text) = text else { return Ok(None) };
-        let at_ms = times::moment_ms(text, end, now_ms);
-        let at_ms = at_ms.map_err(|message| Failure::new(Exit::Usage, message))?;
-        // Ages are rounded.
-        if at_ms % HOUR_MS != 0 && text.contains(['T', ':']) {
-            let message =
-                format!("{flag} {text}: results are stored by the hour; use a whole hour");
-            return Err(Failure::new(Exit::Usage, message));
-        }
-        Ok(Some(at_ms / HOUR_MS))
+        let hour = text.as_ref().map(|text| hour_of(text, end, now_ms));
+        let named = |what| Failure::new(Exit::Usage, format!("{flag} {what}"));
+        hour.transpose().map_err(named)
     };
     let hours = Hours {
         from: hour("--from", &args.from, PeriodEnd::From)?,
@@ -134,6 +127,21 @@ fn hours(args: &ReportArgs) -> Result<Hours, Failure> {
         )),
         _ => Ok(hours),
     }
+}
+
+/// The hour of a moment. A time has to be a whole hour; an age has to be of whole hours, and is the hour in which that
+/// moment was.
+fn hour_of(text: &str, end: PeriodEnd, now_ms: u64) -> Result<u64, String> {
+    let at_ms = times::moment_ms(text, end, now_ms)?;
+    let is_date = text.contains(['T', '-']);
+    let beyond_ms = if is_date { at_ms } else { now_ms - at_ms };
+    // An age from before 1970 is everything.
+    if at_ms > 0 && beyond_ms % HOUR_MS != 0 {
+        return Err(format!(
+            "{text}: results are stored by the hour; use a whole hour (2026-01-31T12:00Z) or an age of whole hours (24h)"
+        ));
+    }
+    Ok(at_ms / HOUR_MS)
 }
 
 fn day(days: u64) -> String {
@@ -440,4 +448,28 @@ fn by_strategy(report: &PeriodReport) -> Vec<Vec<String>> {
     sums(report, "market, strategy", |row| {
         format!("{}, {}", row.market, row.strategy)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_are_of_whole_hours() {
+        // 20 minutes past noon of 2026-01-31.
+        let now_ms = 1_769_860_800_000 + 20 * 60_000;
+        let noon = 1_769_860_800_000 / HOUR_MS;
+        let from = |text| hour_of(text, PeriodEnd::From, now_ms);
+        assert_eq!(from("2026-01-31T12:00Z"), Ok(noon));
+        assert_eq!(from("0h"), Ok(noon));
+        assert_eq!(from("2h"), Ok(noon - 2));
+        assert_eq!(from("7d"), Ok(noon - 7 * 24));
+        assert_eq!(from("2026-01-31"), Ok(noon - 12));
+        assert_eq!(hour_of("2026-01-31", PeriodEnd::To, now_ms), Ok(noon + 12));
+        for text in ["2026-01-31T12:01Z", "5m", "90m", "1h 1s", "1ms"] {
+            let refused = from(text).unwrap_err();
+            assert!(refused.contains("by the hour"), "{text}: {refused}");
+        }
+        assert!(from("soon").unwrap_err().contains("is not a time"));
+    }
 }

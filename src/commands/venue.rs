@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use cambist_listener::descriptors::connections_fitting;
 use cambist_server::admin::{AdminConfig, AdminServer};
-use cambist_server::{InProcess, Server, ServerConfig};
+use cambist_server::{BindError, InProcess, Server, ServerConfig, check_address};
 use cambist_venue::AccountId;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -91,7 +91,12 @@ async fn serve(exchange: &Exchange, until_stdin_closes: bool, json: bool) -> any
     let mut signals = Signals::listen(until_stdin_closes).context("installing signal handlers")?;
     let config = server_config(exchange)?;
     let kraken = Dialect::of(exchange, &config);
+    let unbound = |error: BindError| Failure::new(Exit::CheckFailed, error.to_string());
     let (server, keys) = if let Some(folder) = &exchange.data_dir {
+        // A mistyped port leaves no new exchange behind.
+        if !folder.exists() {
+            check_address(config.listen).map_err(unbound)?;
+        }
         let (durable, keys) = data::open(folder, exchange)?;
         let server = Server::bind_durable(&config, durable);
         (server, keys)
@@ -101,7 +106,7 @@ async fn serve(exchange: &Exchange, until_stdin_closes: bool, json: bool) -> any
         let server = Server::bind(&config, venue, agents);
         (server, MakerKeyState::Matching)
     };
-    let server = server.map_err(|error| Failure::new(Exit::CheckFailed, error.to_string()))?;
+    let server = server.map_err(unbound)?;
     let listening = server.local_addr();
     keys::make_folder(&exchange.maker.keys_dir)?;
     address::write(&exchange.address_file(), listening)?;

@@ -800,11 +800,19 @@ fn the_time_of_data_outside_of_the_requested_time_is_stated() {
         ),
         (
             &["--to", "2024-08-07"],
-            "they begin at 2024-08-08T23:54:16Z, after its end, 2024-08-08T00:00:00Z",
+            "they begin at 2024-08-08T23:54:16Z, not before its end, 2024-08-08T00:00:00Z",
         ),
         (
             &["--from", "2024-08-09T00:02Z", "--to", "2024-08-09T00:01Z"],
-            "it begins at 2024-08-09T00:02:00Z, after its end, 2024-08-09T00:01:00Z",
+            "it begins at 2024-08-09T00:02:00Z, not before its end, 2024-08-09T00:01:00Z",
+        ),
+        (
+            &["--from", "2024-08-09T00:02Z", "--to", "2024-08-09T00:02Z"],
+            "it begins at 2024-08-09T00:02:00Z, not before its end, 2024-08-09T00:02:00Z",
+        ),
+        (
+            &["--to", "2024-08-08T23:54:16Z"],
+            "they begin at 2024-08-08T23:54:16Z, not before its end, 2024-08-08T23:54:16Z",
         ),
     ] {
         let output = run(&folder, &snapshots, option);

@@ -65,22 +65,45 @@ fn a_state_folder_that_is_not_ours_alone_is_77() {
     refused("owner and mode");
 }
 
+/// The configuration of an exchange on an address.
+fn exchange_on(folder: &Folder, address: &str) -> String {
+    let text = std::fs::read_to_string(example("venue.toml")).unwrap();
+    let text = text.replace("127.0.0.1:8787", address);
+    folder.write("venue.toml", &text.replace("../target/two-terminals/", ""))
+}
+
+#[test]
+fn an_address_in_use_leaves_no_new_exchange_behind() {
+    let folder = Folder::new("data-address");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let data = folder.0.join("data");
+    let config = exchange_on(&folder, &address);
+    let output = cambist(&[
+        "venue",
+        "--config",
+        &config,
+        "--data",
+        data.to_str().unwrap(),
+    ]);
+    assert_eq!(exit(&output), 1, "{}", stderr(&output));
+    let message = stderr(&output);
+    assert!(
+        message.contains(&format!("{address} is in use")),
+        "{message}"
+    );
+    assert!(!data.exists());
+}
+
 #[test]
 fn a_data_folder_that_is_not_ours_alone_is_77() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new("data-folder");
-    let text = std::fs::read_to_string(example("venue.toml")).unwrap();
-    let config = folder.0.join("venue.toml");
-    std::fs::write(
-        &config,
-        text.replace("127.0.0.1:8787", "127.0.0.1:0")
-            .replace("../target/two-terminals/", ""),
-    )
-    .unwrap();
+    let config = exchange_on(&folder, "127.0.0.1:0");
     let data = folder.0.join("data");
     std::fs::create_dir(&data).unwrap();
     std::fs::set_permissions(&data, std::fs::Permissions::from_mode(0o770)).unwrap();
-    let (config, data) = (config.display().to_string(), data.display().to_string());
+    let data = data.display().to_string();
     let output = cambist(&["venue", "--config", &config, "--data", &data]);
     assert_eq!(exit(&output), 77, "{}", stderr(&output));
     assert!(stderr(&output).contains(&format!("chmod 700 {data}")));

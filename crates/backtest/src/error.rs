@@ -16,16 +16,16 @@ pub enum Outside {
         /// The beginning of the requested time.
         from: Timestamp,
     },
-    /// They begin behind its end.
-    #[error("they begin at {begin}, after its end, {to}")]
+    /// They do not begin before its end.
+    #[error("they begin at {begin}, not before its end, {to}")]
     Behind {
         /// Their first time.
         begin: Timestamp,
         /// The end of the requested time.
         to: Timestamp,
     },
-    /// The requested time ends before it begins.
-    #[error("it begins at {from}, after its end, {to}")]
+    /// The requested time does not end after it begins.
+    #[error("it begins at {from}, not before its end, {to}")]
     Reversed {
         /// Its beginning.
         from: Timestamp,

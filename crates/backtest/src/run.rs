@@ -254,7 +254,7 @@ impl Backtest {
         let begin = self.feeds.iter().map(Feed::time).max().unwrap_or(NEVER);
         let latest = self.feeds.iter().map(Feed::time).enumerate();
         let latest = latest.max_by_key(|(_, time)| *time);
-        let reaches = start <= self.to && self.read_until(start, sink)?;
+        let reaches = start < self.to && self.read_until(start, sink)?;
         if !reaches && self.now < start {
             let ended = self.feeds.iter().position(|feed| feed.time() == NEVER);
             if let Some(((late, begin), ended)) = latest.zip(ended)
@@ -270,9 +270,9 @@ impl Backtest {
             }
             let market = self.markets[0].name.clone();
             let to = self.to;
-            let data = if begin > to {
+            let data = if begin >= to {
                 Outside::Behind { begin, to }
-            } else if start > to {
+            } else if start >= to {
                 Outside::Reversed { from: start, to }
             } else {
                 Outside::Before {

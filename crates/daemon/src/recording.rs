@@ -226,6 +226,11 @@ impl Player {
         self.engine.as_ref()
     }
 
+    /// The markets of the recording; none before the first event of a tape without a snapshot.
+    pub fn markets(&self) -> &[MarketSpec] {
+        &self.markets
+    }
+
     /// A market of the recording.
     pub fn market(&self, market: MarketId) -> Option<&MarketSpec> {
         self.markets.get(usize::from(market.0))

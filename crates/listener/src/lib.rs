@@ -13,7 +13,7 @@ mod table;
 
 pub use body::{AnswerBody, RequestBody};
 pub use connection::Peer;
-pub use listener::{BindError, Listener};
+pub use listener::{BindError, Listener, check_address};
 
 /// Bounds of one listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -40,6 +40,22 @@ pub enum BindError {
     },
 }
 
+impl BindError {
+    fn of(address: SocketAddr, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::AddrInUse => Self::InUse { address },
+            _ => Self::Other { address, source },
+        }
+    }
+}
+
+/// Refuses an address that cannot be bound now: for what a program would leave behind before it binds the address.
+pub fn check_address(address: SocketAddr) -> Result<(), BindError> {
+    TcpListener::bind(address)
+        .map(drop)
+        .map_err(|source| BindError::of(address, source))
+}
+
 /// A bound address that is not served yet; connections wait in the backlog.
 #[derive(Debug)]
 pub struct Listener {
@@ -52,10 +68,7 @@ pub struct Listener {
 impl Listener {
     /// Binds the address; port 0 chooses a free port.
     pub fn bind(address: SocketAddr, limits: Limits) -> Result<Self, BindError> {
-        let failed = |source: io::Error| match source.kind() {
-            io::ErrorKind::AddrInUse => BindError::InUse { address },
-            _ => BindError::Other { address, source },
-        };
+        let failed = |source| BindError::of(address, source);
         let socket = TcpListener::bind(address).map_err(failed)?;
         socket.set_nonblocking(true).map_err(failed)?;
         let address = socket.local_addr().map_err(failed)?;

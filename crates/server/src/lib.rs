@@ -63,7 +63,7 @@ pub use crate::in_process::InProcess;
 pub use crate::kraken::{KrakenConfig, KrakenKey, Permission, Tier};
 pub use crate::state_machine::MachineError;
 pub use api_keys::{API_KEY_BYTES_MIN, api_key_digest};
-pub use cambist_listener::BindError;
+pub use cambist_listener::{BindError, check_address};
 pub use clock::{Clock, Reading};
 pub use config::{ConnectionLimits, Rate, RateLimits, ServerConfig};
 pub use durable::{
