@@ -131,6 +131,15 @@ fn every_link_leads_somewhere() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+#[test]
+fn every_kind_of_defect_is_in_the_table_of_backtests() {
+    let text = read("docs/backtest.md");
+    for kind in cambist_market_data::DefectKind::ALL {
+        let row = format!("\n| `{}` |", kind.name());
+        assert!(text.contains(&row), "{}", kind.name());
+    }
+}
+
 /// Command lines of the shell blocks of a page, without comments.
 fn commands(page: &str) -> Vec<String> {
     let text = read(page).replace("\\\n", " ");
