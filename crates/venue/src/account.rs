@@ -95,6 +95,8 @@ pub struct Account {
     pub(crate) pending_withdraw: BTreeMap<TokenId, Amount>,
     /// Announced deposits; not part of any balance.
     pub(crate) pending_deposit: BTreeMap<TokenId, Amount>,
+    /// Highest number of a deposit that was booked once; 0 if none was.
+    pub deposit_number: u64,
     /// All stored submissions by number, open and finished.
     pub(crate) submissions: BTreeSet<u64>,
     /// Finished submissions, oldest first.
@@ -122,6 +124,7 @@ impl Account {
             open_orders: 0,
             pending_withdraw: BTreeMap::new(),
             pending_deposit: BTreeMap::new(),
+            deposit_number: 0,
             submissions: BTreeSet::new(),
             finished_submissions: VecDeque::new(),
             open_submissions: 0,

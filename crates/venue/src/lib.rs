@@ -54,7 +54,10 @@ pub use kraken::{
     KrakenStatus, KrakenTrade, LedgerCause, LedgerEntry, NewKrakenOrder, OrderRef, kraken_hash,
 };
 pub use mode::{AccountOpening, Delays, ExchangeMode, FeeSchedule};
-pub use offchain::{NewExit, NewJoin, NewKey, NewTransfer, NewWithdrawal, TokenAmount};
+pub use offchain::{
+    Moved, NewExit, NewJoin, NewKey, NewTransfer, NewWithdrawal, Progress, SubmissionRecord,
+    TokenAmount,
+};
 pub use operator::{LogEntry, Operator};
 pub use orders::OrderKey;
 pub use pool::{

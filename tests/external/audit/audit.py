@@ -53,6 +53,7 @@ class Books:
         self.intents, self.fills, self.moves = intents, fills, moves
         self.instance, self.rule = meta
         self.flows = flows
+        self.account = lines[0]["account"]
         self.by_kind = defaultdict(list)
         for line in lines:
             self.by_kind[line["line"]].append(line)
@@ -359,6 +360,28 @@ def nothing_lives_after_its_end(books):
             books.find(f"order number {intent['number']} was taken after its end")
 
 
+def submissions_moved(books):
+    """What transfers, withdrawals and key updates took from the account or brought it, as pairs of token and amount;
+    None where that is not known."""
+    account, pending, moved = books.account, set(), []
+    for line in books.by_kind["submission"]:
+        progress, mine, fee = line["progress"], line["from"] == account, (line["fee_token"], -int(line["fee"]))
+        if progress == "unknown":
+            return None
+        if line.get("earlier"):
+            pending |= {line["hash"]} if progress == "pending" else set()
+        elif progress == "pending":
+            pending.add(line["hash"])
+            moved.append(fee)
+        elif progress == "settled":
+            if mine:
+                moved += [] if line["hash"] in pending else [fee]
+                moved += [(line["token"], -int(line["amount"]))] if line["what"] != "update_key" else []
+            if line["what"] == "transfer" and line["to_account"] == account:
+                moved.append((line["token"], int(line["amount"])))
+    return moved
+
+
 def money_adds_up(books, summary):
     """Opening + fills - fees + explained flows = closing, for every token, in base units."""
     totals = {line["token"]: int(line["total"]) for line in books.by_kind["opening_balance"]}
@@ -377,16 +400,17 @@ def money_adds_up(books, summary):
             for part in moved["pooled"]:
                 totals[part["token"]] += sign * int(part["actual"]) - int(part["fee"])
             totals[moved["lp"]["token"]] -= sign * int(moved["lp"]["actual"])
-    unexplained = False
     for line in books.asked:
         request = line["request"]
         if line["taken"] and request["what"] in ("deposit", "withdrawal"):
             sign = 1 if request["what"] == "deposit" else -1
             totals[request["token"]] += sign * int(request["amount"])
-        unexplained |= line["taken"] and request["what"] in ("transfer", "withdraw")
+    moved = submissions_moved(books)
+    for token, amount in moved or []:
+        totals[token] += amount
     closing = {line["token"]: int(line["total"]) for line in books.by_kind["closing_balance"]}
-    if unexplained:
-        print("note: transfers or withdrawals were made; the totals are not recomputed", file=sys.stderr)
+    if moved is None:
+        print("note: the end of a transfer or withdrawal is not known; the totals are not recomputed", file=sys.stderr)
     else:
         for token in sorted(set(totals) | set(closing)):
             if totals[token] != closing.get(token, 0):
@@ -408,7 +432,10 @@ def flows_are_known(books):
             came[request["token"]] += int(request["amount"])
         elif line["taken"] and request["what"] == "withdrawal":
             went[request["token"]] += int(request["amount"])
-        others |= line["taken"] and request["what"] in ("transfer", "withdraw")
+    moved = submissions_moved(books)
+    for token, amount in moved or []:
+        (came if amount > 0 else went)[token] += abs(amount)
+    others |= moved is None
     others |= any(order["hash"] not in books.by_hash for order in books.orders.values())
     # The daemon numbers the tokens of Kraken's interface itself.
     token_of = {line["symbol"]: line["token"] for kind in ("opening_balance", "closing_balance")

@@ -3,6 +3,7 @@
 //! Amounts are strings of base units, times milliseconds, hashes hexadecimal.
 
 mod kraken;
+mod submissions;
 
 use std::io::Write;
 
@@ -14,12 +15,15 @@ use cambist_venue::{
 };
 use serde_json::{Value, json};
 
+use submissions::Submissions;
+
 /// Writes lines about one account.
 pub struct Lines<'a> {
     out: &'a mut dyn Write,
     account: AccountId,
     now: VenueTime,
     known: bool,
+    submissions: Submissions,
     failed: std::io::Result<()>,
 }
 
@@ -31,6 +35,7 @@ impl<'a> Lines<'a> {
             account: AccountId(account),
             now: VenueTime(0),
             known: false,
+            submissions: Submissions::default(),
             failed: Ok(()),
         }
     }
@@ -58,6 +63,9 @@ impl<'a> Lines<'a> {
                     "delayed": delayed,
                 }));
                 self.balances("opening_balance", venue);
+                for line in self.submissions.opening(self.account, venue) {
+                    self.line(&line);
+                }
             }
             HistoryRecord::Asked {
                 now,
@@ -68,6 +76,9 @@ impl<'a> Lines<'a> {
             } => {
                 self.now = *now;
                 self.asked(caller, request, answer, venue);
+                for line in self.submissions.after(self.account, request, venue) {
+                    self.line(&line);
+                }
             }
             HistoryRecord::Closing { position, venue } => {
                 self.closing(venue);
@@ -108,8 +119,15 @@ impl<'a> Lines<'a> {
         let at_ms = self.now.0;
         let account = self.account;
         let by_other = matches!(caller, Caller::Account { account: by, .. } if *by != account);
+        let receives = |request: &Request| match request {
+            Request::Transfer(transfer) if answer.is_ok() => {
+                let payee = venue.account_of_owner(&transfer.payee_owner);
+                payee.is_some_and(|payee| payee.id == account)
+            }
+            _ => false,
+        };
         if let Some((about, asked)) = describe(request)
-            && about.is_none_or(|about| about == account)
+            && (about.is_none_or(|about| about == account) || receives(request))
             && !(by_other && matches!(request, Request::Join(_) | Request::Exit(_)))
         {
             let by_operator = *caller == Caller::Operator;
@@ -248,6 +266,12 @@ fn describe(request: &Request) -> Option<(Option<AccountId>, Value)> {
                 token,
                 amount,
             }
+            | Operator::DepositOnce {
+                account,
+                token,
+                amount,
+                ..
+            }
             | Operator::ConfirmDeposit {
                 account,
                 token,
@@ -269,11 +293,13 @@ fn describe(request: &Request) -> Option<(Option<AccountId>, Value)> {
             None,
             json!({"what": "exit", "hash": hex(exit.hash), "storage_ids": [exit.storage_id]}),
         ),
-        // Listed without amounts: books with such flows cannot be reconciled.
-        Request::Transfer(_) => (None, json!({"what": "transfer"})),
-        Request::Withdraw(_) => (None, json!({"what": "withdraw"})),
+        Request::Transfer(transfer) => (Some(transfer.payer), submissions::transfer(transfer)),
+        Request::Withdraw(withdrawal) => (
+            Some(withdrawal.account),
+            submissions::withdrawal(withdrawal),
+        ),
+        Request::UpdateKey(key) => (Some(key.account), submissions::key(key)),
         Request::Operator(_)
-        | Request::UpdateKey(_)
         | Request::ApiKey { .. }
         | Request::RotateApiKey { .. }
         | Request::Order { .. }

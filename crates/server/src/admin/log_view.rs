@@ -173,6 +173,16 @@ impl<'a> Shown<'a> {
                 self.funds(*account, *token, *amount);
                 "deposit"
             }
+            Operator::DepositOnce {
+                account,
+                token,
+                amount,
+                number,
+            } => {
+                self.funds(*account, *token, *amount);
+                self.number("number", *number);
+                "deposit"
+            }
             Operator::Withdraw {
                 account,
                 token,
@@ -264,7 +274,7 @@ impl<'a> Shown<'a> {
                 self.number("taker_fee_bips", *taker_fee_bips);
                 "set-fees"
             }
-            Operator::SetPriceBand { market, band } => {
+            Operator::SetPriceBand { market, band, .. } => {
                 self.text("market", market);
                 self.price_band(market, band.as_ref());
                 "set-price-band"

@@ -10,6 +10,7 @@ pub(crate) mod request_fields;
 pub(crate) mod requests;
 pub(crate) mod responses;
 mod table;
+mod withdrawals;
 
 use std::future::Future;
 use std::net::SocketAddr;

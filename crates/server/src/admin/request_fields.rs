@@ -278,6 +278,7 @@ fn units(json: &Json, unit: Unit<'_>) -> Read<Amount> {
 pub(super) fn amount_text(operator: &Operator, venue: &Venue) -> Option<String> {
     match operator {
         Operator::Deposit { token, amount, .. }
+        | Operator::DepositOnce { token, amount, .. }
         | Operator::Withdraw { token, amount, .. }
         | Operator::AnnounceDeposit { token, amount, .. }
         | Operator::ConfirmDeposit { token, amount, .. } => {
@@ -303,10 +304,18 @@ pub(super) fn operator(request: &OperatorRequest, fields: &Fields<'_>) -> Read<O
         },
         "deposit" => {
             let (account, token, amount) = fields.funds()?;
-            Operator::Deposit {
-                account,
-                token,
-                amount,
+            match fields.number_or("number", 0)? {
+                0 => Operator::Deposit {
+                    account,
+                    token,
+                    amount,
+                },
+                number => Operator::DepositOnce {
+                    account,
+                    token,
+                    amount,
+                    number,
+                },
             }
         }
         "announce-deposit" => {
@@ -336,7 +345,6 @@ pub(super) fn operator(request: &OperatorRequest, fields: &Fields<'_>) -> Read<O
         "settle-withdrawal" => Operator::SettleWithdrawal {
             hash: fields.hash()?,
         },
-        "settle-withdrawals" => Operator::SettleWithdrawals,
         "return-withdrawal" => Operator::ReturnWithdrawal {
             hash: fields.hash()?,
         },
@@ -604,7 +612,11 @@ fn set_price_band(fields: &Fields<'_>) -> Read<Operator> {
     let market = fields.text("market")?;
     let bips = fields.number("bips")?;
     if bips == 0 {
-        return Ok(Operator::SetPriceBand { market, band: None });
+        return Ok(Operator::SetPriceBand {
+            market,
+            band: None,
+            holds: true,
+        });
     }
     let listed = fields.venue.market_id(&market);
     let Some(listed) = listed.and_then(|id| fields.venue.market(id)) else {
@@ -628,6 +640,7 @@ fn set_price_band(fields: &Fields<'_>) -> Read<Operator> {
     Ok(Operator::SetPriceBand {
         market,
         band: Some(band),
+        holds: true,
     })
 }
 

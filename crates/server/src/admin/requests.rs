@@ -8,7 +8,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::header::{self, HeaderValue};
 use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
-use cambist_core::{Hash, Reason};
+use cambist_core::{Hash, Reason, VenueTime};
 use cambist_listener::Peer;
 use cambist_protocol::encode::to_bytes;
 use cambist_protocol::json::{self, Json};
@@ -22,7 +22,7 @@ use crate::admin::request_fields;
 use crate::admin::request_fields::Fields;
 use crate::admin::table;
 use crate::admin::table::OperatorRequest;
-use crate::admin::{log_view, responses};
+use crate::admin::{log_view, responses, withdrawals};
 use crate::config::ConnectionLimits;
 use crate::dispatch::Dispatch;
 use crate::error_response::ErrorResponse;
@@ -79,6 +79,9 @@ impl AdminApi {
     ) -> Result<Vec<u8>, ErrorResponse> {
         if requested.name == table::EXIT_POOL {
             return self.exit_pool(requested, body);
+        }
+        if requested.name == table::SETTLE_ALL {
+            return self.settle_withdrawals(requested, body);
         }
         let (operator, amount) = self.shell.machine.read(|venue| {
             let fields = Fields::new(requested, body, venue)?;
@@ -159,6 +162,44 @@ impl AdminApi {
         }))
     }
 
+    /// Settles each pending withdrawal with a request of its own, so that the log names all of them, and none that
+    /// came later.
+    fn settle_withdrawals(
+        &self,
+        requested: &'static OperatorRequest,
+        body: &Json,
+    ) -> Result<Vec<u8>, ErrorResponse> {
+        let pending = self
+            .shell
+            .machine
+            .read(|venue| -> Result<_, ErrorResponse> {
+                let fields = Fields::new(requested, body, venue)?;
+                let until = VenueTime(fields.number_or("until_ms", u64::MAX)?);
+                Ok(withdrawals::until(venue, until))
+            })??;
+        let mut settled = Vec::new();
+        for (record, shown) in pending {
+            let hash = record.hash;
+            let request = Asked::Operator(Operator::SettleWithdrawal { hash });
+            match self.ask(&request) {
+                Ok(_) => {
+                    tracing::info!(
+                        request = requested.name,
+                        account_id = record.account.0,
+                        %hash,
+                        "withdrawal settled"
+                    );
+                    settled.push(shown);
+                }
+                // It was settled or returned by another request since.
+                Err(refused) if refused.reason == Reason::InvalidArgument => {}
+                Err(failed) => return Err(failed),
+            }
+        }
+        let done = true;
+        Ok(to_bytes(&withdrawals::Settled { done, settled }))
+    }
+
     fn look(&self, requested: &OperatorRequest, body: &Json) -> Result<Vec<u8>, ErrorResponse> {
         let machine = &self.shell.machine;
         let (account, hash, limit, offset) =
@@ -192,6 +233,11 @@ impl AdminApi {
                     Answered::Submission(view) => Ok(to_bytes(&crate::funds::shown(&view))),
                     _ => Err(ErrorResponse::internal()),
                 }
+            }
+            ("withdrawals", ..) => {
+                // Brings the state up to the present.
+                self.ask(&Asked::ExchangeInfo)?;
+                Ok(to_bytes(&machine.read(withdrawals::Pending::of)?))
             }
             ("tokens", ..) => Ok(to_bytes(&machine.read(log_view::tokens)?)),
             ("pools", ..) => match self.ask(&Asked::Pools)? {

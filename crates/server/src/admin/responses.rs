@@ -26,6 +26,9 @@ pub(super) struct Executed {
 #[derive(Serialize)]
 pub(super) struct Account {
     account: cambist_protocol::wire::Account,
+    /// Highest number of a deposit that was booked; absent if none had one.
+    #[serde(rename = "depositNumber", skip_serializing_if = "Option::is_none")]
+    deposit_number: Option<u64>,
     balances: Vec<Balance>,
 }
 
@@ -67,6 +70,10 @@ impl Account {
         };
         Self {
             account: responses::account(view),
+            deposit_number: venue
+                .account(view.id)
+                .map(|account| account.deposit_number)
+                .filter(|number| *number > 0),
             balances: balances.iter().map(balance).collect(),
         }
     }

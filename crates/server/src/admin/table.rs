@@ -125,6 +125,9 @@ const REQUEST: Field = need(
 );
 const COUNT: Field = may("count", Number, "number of requests; 1 by default");
 
+/// The name of the request that settles each pending withdrawal with a request of its own.
+pub(super) const SETTLE_ALL: &str = "settle-withdrawals";
+
 /// The name of the only request that the exchange sends as one of its own accounts.
 pub(super) const EXIT_POOL: &str = "exit-pool";
 
@@ -132,7 +135,7 @@ pub(super) const EXIT_POOL: &str = "exit-pool";
 const FUNDS: &[Field] = &[ACCOUNT, TOKEN, AMOUNT];
 
 /// All operator requests.
-pub static OPERATOR_REQUESTS: [OperatorRequest; 41] = [
+pub static OPERATOR_REQUESTS: [OperatorRequest; 42] = [
     request(
         "create-account",
         "Open an account",
@@ -163,9 +166,18 @@ pub static OPERATOR_REQUESTS: [OperatorRequest; 41] = [
     ),
     request(
         "deposit",
-        "Book a deposit immediately",
-        FUNDS,
-        "deposit --account 10000 --token ETH --amount \"1.5 ETH\"",
+        "Book a deposit immediately; with a number it can be repeated after an answer was lost",
+        &[
+            ACCOUNT,
+            TOKEN,
+            AMOUNT,
+            may(
+                "number",
+                Number,
+                "number of the deposit, above those of the account before it: one that is booked already is refused",
+            ),
+        ],
+        "deposit --account 10000 --token ETH --amount \"1.5 ETH\" --number 1",
     ),
     request(
         "announce-deposit",
@@ -192,10 +204,14 @@ pub static OPERATOR_REQUESTS: [OperatorRequest; 41] = [
         "settle-withdrawal --hash 0x1b",
     ),
     request(
-        "settle-withdrawals",
-        "Settle all pending withdrawals",
-        &[],
-        "settle-withdrawals",
+        SETTLE_ALL,
+        "Settle the pending withdrawals, each by itself, and list them",
+        &[may(
+            "until_ms",
+            Number,
+            "only those that were pending at this time, as asOfMs of withdrawals; all by default",
+        )],
+        SETTLE_ALL,
     ),
     request(
         "return-withdrawal",
@@ -617,6 +633,12 @@ pub static OPERATOR_REQUESTS: [OperatorRequest; 41] = [
         "Show the state of a transfer, withdrawal, key update, join or exit",
         &[ACCOUNT, HASH],
         "submission --account 10000 --hash 0x1b",
+    ),
+    look(
+        "withdrawals",
+        "Show the pending withdrawals, oldest first: what has to be paid on the chain, and to whom",
+        &[],
+        "withdrawals",
     ),
     look("tokens", "Show every listed token", &[], "tokens"),
     look("pools", "Show every listed pool", &[], "pools"),

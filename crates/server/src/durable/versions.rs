@@ -77,7 +77,13 @@ pub(super) fn earlier(layout: &Layout) -> Option<u32> {
 }
 
 /// The steps to version 2, 3, and so on.
-const STEPS: &[&[Step]] = &[TRADERS, DIGESTS, FEES, KRAKEN, AMENDS, LEFT];
+const STEPS: &[&[Step]] = &[TRADERS, DIGESTS, FEES, KRAKEN, AMENDS, LEFT, NUMBERS];
+
+/// Version 8: deposits with a number; a reference that an operator set could be replaced by the first order.
+const NUMBERS: &[Step] = &[
+    add("Account", "deposit_number", || Value::Unsigned(0)),
+    add("Operator::SetPriceBand", "holds", || Value::Bool(false)),
+];
 
 /// Version 7: an amend may leave what is no whole number of lots. Before, it was refused.
 const LEFT: &[Step] = &[add("KrakenAmend", "left_in_lots", || Value::Bool(true))];

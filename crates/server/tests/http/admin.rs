@@ -10,6 +10,7 @@ use cambist_server::admin::{
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
+use crate::support::trader::Trader;
 use crate::support::{BASE, Call, Connection, Exchange, LOW_ORDER, ONE, Reply};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
@@ -257,10 +258,10 @@ fn every_example_of_the_table_is_understood() {
     let log = operator.look("log", "limit=500");
     let entries = log.good().as_array().unwrap();
     for request in OPERATOR_REQUESTS.iter().filter(|request| !request.is_read) {
-        // An exit is a request of an account: the list of pool transactions has it.
+        // An exit is a request of an account: the list of pool transactions has it. No withdrawal is pending.
         if matches!(
             request.name,
-            "settle-withdrawal" | "return-withdrawal" | "exit-pool"
+            "settle-withdrawal" | "settle-withdrawals" | "return-withdrawal" | "exit-pool"
         ) {
             continue;
         }
@@ -336,6 +337,76 @@ fn amounts_are_read_and_shown_in_whole_tokens() {
         .find(|token| token["symbol"] == "AAA");
     let minimum = token.unwrap()["minimum"].as_str().unwrap();
     assert!(minimum.ends_with(" AAA"), "{minimum}");
+}
+
+#[test]
+fn a_numbered_deposit_is_booked_once() {
+    let exchange = Exchange::start();
+    let alice = exchange.customer(1);
+    let operator = OperatorListener::open(&exchange);
+    let before = exchange.handle.balance(alice.account, BASE).unwrap().total;
+    let body = json!({"account": alice.account.0, "token": "AAA", "amount": "2 AAA", "number": 41});
+    assert_eq!(operator.request("deposit", &body).good()["amount"], "2 AAA");
+    let again = operator.request("deposit", &body);
+    assert_eq!(again.code(), 100_001);
+    assert!(again.message().contains("booked already"), "{}", again.text);
+    let after = exchange.handle.balance(alice.account, BASE).unwrap().total;
+    assert_eq!(after - before, 2 * ONE);
+    let shown = operator.look("account", &format!("account={}", alice.account.0));
+    assert_eq!(shown.good()["depositNumber"], 41);
+    let log = operator.look("log", "limit=1");
+    let entry = &log.good()[0];
+    assert_eq!(
+        (&entry["request"], &entry["fields"]["number"]),
+        (&json!("deposit"), &json!(41))
+    );
+}
+
+#[test]
+fn pending_withdrawals_are_listed_and_those_of_the_list_settled() {
+    let exchange = Exchange::start();
+    let mut alice = Trader::new(&exchange, 1);
+    let operator = OperatorListener::open(&exchange);
+    let ask = |alice: &mut Trader| {
+        let body = alice.withdrawal();
+        let reply = exchange.ask(&alice.post("user/withdrawals", &body));
+        (body, reply.good()["hash"].clone())
+    };
+    let listed = |count: usize| {
+        let list = operator.look("withdrawals", "").good().clone();
+        assert_eq!(list["withdrawals"].as_array().unwrap().len(), count);
+        list
+    };
+    let (body, first) = ask(&mut alice);
+    // What is pending since the present millisecond is in the next list.
+    listed(0);
+    exchange.clock.pass_ms(1);
+    let list = listed(1);
+    let shown = &list["withdrawals"][0];
+    assert_eq!(shown["hash"], first);
+    assert_eq!(shown["accountId"], alice.customer.account.0);
+    assert_eq!(shown["to"], body["to"]);
+    assert_eq!(shown["volume"], body["token"]["volume"]);
+    assert_eq!(
+        (&shown["tokenId"], &shown["amount"]),
+        (&json!(1), &json!("5 QQQ"))
+    );
+    // One that is pending since the list was made stays.
+    let (_, second) = ask(&mut alice);
+    let settle = json!({"until_ms": list["asOfMs"]});
+    let settled = operator.request("settle-withdrawals", &settle);
+    let hashes = |reply: &Value| -> Vec<Value> {
+        let all = reply["settled"].as_array().unwrap().iter();
+        all.map(|settled| settled["hash"].clone()).collect()
+    };
+    assert_eq!(hashes(settled.good()), [first.clone()]);
+    let log = operator.look("log", "limit=1");
+    assert_eq!(log.good()[0]["fields"]["hash"], first);
+    exchange.clock.pass_ms(1);
+    assert_eq!(listed(1)["withdrawals"][0]["hash"], second);
+    let rest = operator.request("settle-withdrawals", &json!({}));
+    assert_eq!(hashes(rest.good()), [second]);
+    listed(0);
 }
 
 #[test]

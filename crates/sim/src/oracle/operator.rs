@@ -24,6 +24,12 @@ impl Oracle {
                 token,
                 amount,
             }
+            | Operator::DepositOnce {
+                account,
+                token,
+                amount,
+                ..
+            }
             | Operator::ConfirmDeposit {
                 account,
                 token,

@@ -58,6 +58,30 @@ impl Venue {
         Ok(())
     }
 
+    /// Books a deposit whose number is above those that were booked for the account.
+    pub(crate) fn deposit_once(
+        &mut self,
+        account: AccountId,
+        token: TokenId,
+        amount: Amount,
+        number: u64,
+    ) -> Result<(), Refusal> {
+        self.check_deposit(account, token)?;
+        let last = self.accounts[&account].deposit_number;
+        if number <= last {
+            return refuse(
+                Reason::InvalidArgument,
+                format!(
+                    "the number {number} is not above that of the last deposit that was booked for account {}, {last}: this deposit is booked already, or its number belongs to another one",
+                    account.0
+                ),
+            );
+        }
+        self.deposit(account, token, amount)?;
+        self.account_mut(account).deposit_number = number;
+        Ok(())
+    }
+
     fn check_deposit(&self, account: AccountId, token: TokenId) -> Result<(), Refusal> {
         if !self.is_listed_token(token) {
             return refuse(

@@ -6,9 +6,11 @@ mod keys;
 mod ledger;
 mod lifecycle;
 mod pools;
+mod record;
 mod requests;
 mod submission;
 mod transfers;
 
+pub use record::{Moved, Progress, SubmissionRecord};
 pub use requests::{NewExit, NewJoin, NewKey, NewTransfer, NewWithdrawal, TokenAmount};
 pub(crate) use submission::{Stage, Submission, Work};

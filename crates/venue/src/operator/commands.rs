@@ -166,6 +166,8 @@ pub enum Operator {
         market: String,
         /// The band; `None` removes it.
         band: Option<PriceBand>,
+        /// Whether its reference counts as updated now, so that it stays for a window.
+        holds: bool,
     },
     /// Replace the limits.
     SetLimits(Box<Limits>),
@@ -175,6 +177,18 @@ pub enum Operator {
     SetMode(ExchangeMode),
     /// Inject a fault.
     InjectFault(Fault),
+    /// Book a deposit, unless one with this number or a higher one was booked for the account: it can be repeated after
+    /// an answer was lost.
+    DepositOnce {
+        /// The account.
+        account: AccountId,
+        /// The token.
+        token: TokenId,
+        /// The amount in base units.
+        amount: Amount,
+        /// Above 0; the account's rise.
+        number: u64,
+    },
 }
 
 /// One entry of the operator's log.

@@ -6,7 +6,7 @@ use cambist_core::{Amount, OrderStatus, Reason, Side, TokenId};
 
 use super::{invalid, unlisted};
 use crate::account::Address;
-use crate::band::PriceBand;
+use crate::band::{PriceBand, Reference};
 use crate::book::Book;
 use crate::config::{Limits, MarketConfig, TokenConfig, VenueConfig};
 use crate::mode::{AccountOpening, FeeSchedule};
@@ -236,13 +236,18 @@ impl Venue {
         &mut self,
         market: &str,
         band: Option<PriceBand>,
+        holds: bool,
     ) -> Result<(), Refusal> {
         if let Some(problem) = band.and_then(|band| band.problem()) {
             return invalid(problem);
         }
+        let since = self.now;
         let market = self.listed(market)?;
         market.config.price_band = band;
-        market.reference = None;
+        market.reference = band.filter(|_| holds).map(|band| Reference {
+            price: band.reference,
+            since,
+        });
         Ok(())
     }
 

@@ -63,6 +63,12 @@ impl Venue {
                 token,
                 amount,
             } => self.deposit(*account, *token, *amount)?,
+            Operator::DepositOnce {
+                account,
+                token,
+                amount,
+                number,
+            } => self.deposit_once(*account, *token, *amount, *number)?,
             Operator::Withdraw {
                 account,
                 token,
@@ -117,7 +123,11 @@ impl Venue {
             } => self.book_join(*hash, *account, pool, *amounts)?,
             Operator::SetServiceFees(fees) => self.set_service_fees(fees)?,
             Operator::SetAccountOpening(opening) => self.set_account_opening(opening)?,
-            Operator::SetPriceBand { market, band } => self.set_price_band(market, *band)?,
+            Operator::SetPriceBand {
+                market,
+                band,
+                holds,
+            } => self.set_price_band(market, *band, *holds)?,
             Operator::SetLimits(limits) => self.set_limits(limits)?,
             Operator::SetDelays(delays) => self.set_delays(*delays)?,
             Operator::SetMode(mode) => self.mode = *mode,
@@ -199,6 +209,7 @@ fn check_operator(caller: &Caller) -> Result<(), Refusal> {
 const fn account_of(request: &Operator) -> Option<AccountId> {
     match request {
         Operator::Deposit { account, .. }
+        | Operator::DepositOnce { account, .. }
         | Operator::Withdraw { account, .. }
         | Operator::Freeze { account, .. }
         | Operator::AnnounceDeposit { account, .. }

@@ -169,6 +169,35 @@ fn unused_tokens_can_be_listed_and_delisted() {
     assert_eq!(shown(&mut world), 6);
 }
 
+#[test]
+fn a_numbered_deposit_is_booked_once() {
+    let mut world = World::with(with_pool());
+    let before = world.held(ALICE, BASE).0;
+    let numbered = |number, amount| Operator::DepositOnce {
+        account: ALICE,
+        token: BASE,
+        amount,
+        number,
+    };
+    assert_eq!(refused(&mut world, numbered(0, 5)), Reason::InvalidArgument);
+    world.operate(numbered(7, 5));
+    assert_eq!(world.held(ALICE, BASE).0, before + 5);
+    // A repetition, and one that is out of order.
+    for number in [7, 6] {
+        let detail = world
+            .ask(&Caller::Operator, &Request::Operator(numbered(number, 5)))
+            .unwrap_err()
+            .detail;
+        assert!(detail.contains("booked for account"), "{detail}");
+        assert_eq!(world.held(ALICE, BASE).0, before + 5);
+    }
+    // What was refused for another reason has no number.
+    let too_much = numbered(8, cambist_core::token::AMOUNT_MAX);
+    assert_eq!(refused(&mut world, too_much), Reason::InvalidArgument);
+    world.operate(numbered(8, 1));
+    assert_eq!(world.held(ALICE, BASE).0, before + 6);
+}
+
 /// R-LIS-02
 #[test]
 fn markets_can_be_listed_and_delisted_which_cancels_their_orders() {

@@ -15,7 +15,12 @@ const BAND: PriceBand = PriceBand {
 
 fn set(world: &mut World, band: Option<PriceBand>) {
     let market = "AAA-QQQ".to_owned();
-    world.operate(Operator::SetPriceBand { market, band });
+    let holds = false;
+    world.operate(Operator::SetPriceBand {
+        market,
+        band,
+        holds,
+    });
 }
 
 fn banded() -> World {
@@ -144,6 +149,7 @@ fn a_new_band_starts_at_its_own_reference_and_resting_orders_stay() {
         let input = Operator::SetPriceBand {
             market,
             band: Some(band),
+            holds: true,
         };
         let reason = world.refused(&crate::Caller::Operator, &Request::Operator(input));
         assert_eq!(reason, Reason::InvalidArgument);
@@ -151,6 +157,30 @@ fn a_new_band_starts_at_its_own_reference_and_resting_orders_stay() {
         config.markets[0].price_band = Some(band);
         assert!(crate::Venue::new(config).is_err());
     }
+}
+
+/// R-BND-02
+#[test]
+fn a_reference_that_the_operator_sets_stays_for_a_window() {
+    let mut world = banded();
+    world.place(BOB, Side::Sell, 252_000, ONE);
+    world.place(CAROL, Side::Buy, 248_000, ONE);
+    let moved = PriceBand {
+        reference: Price(400_000),
+        ..BAND
+    };
+    world.operate(Operator::SetPriceBand {
+        market: "AAA-QQQ".to_owned(),
+        band: Some(moved),
+        holds: true,
+    });
+    world.pass(59_999);
+    assert!(!is_taken(&mut world, Side::Sell, 359_999));
+    assert!(is_taken(&mut world, Side::Sell, 360_000));
+    // Then it follows the book: by a tenth at most.
+    world.pass(1);
+    assert!(is_taken(&mut world, Side::Sell, 324_000));
+    assert!(!is_taken(&mut world, Side::Sell, 323_999));
 }
 
 /// R-BND-01, R-DLY-05
