@@ -30,7 +30,7 @@ struct Scene {
 impl Scene {
     fn open(name: &str, venue: impl FnOnce(&mut Table), daemon: impl FnOnce(&mut Table)) -> Self {
         let owner = EthKey::from_hex(WALLET).unwrap().address().to_string();
-        let stage = Stage::open(name, |file| {
+        let stage = Stage::open_kept(name, |file| {
             lively(file);
             file.put("maker.owner", owner.as_str());
             venue(file);
@@ -128,13 +128,17 @@ impl Scene {
         total.map_or(0, |total| total.as_str().unwrap().parse().unwrap())
     }
 
-    fn close(self, mut daemon: Program) {
+    fn drain(&self, daemon: &mut Program) {
         self.proxy.plan(|_| Fault::Pass);
         let (code, answer, log) = self.stage.command("drain --wait");
         assert_eq!(code, 0, "{answer} {log}");
         assert_eq!(daemon.end(SOON), 0, "{}", daemon.last_words());
         self.stage.books().assert_ledger(&daemon.stdout());
-        self.stage.close();
+    }
+
+    fn close(self, mut daemon: Program) {
+        self.drain(&mut daemon);
+        self.stage.close_audited(&daemon);
     }
 }
 
@@ -300,7 +304,7 @@ fn shares_are_joined_and_exited_by_hand() {
         let strategies = market["strategy"].as_array_mut().unwrap();
         strategies.retain(|strategy| strategy["name"].as_str() != Some("lp_manager"));
     });
-    let daemon = scene.start();
+    let mut daemon = scene.start();
     let (code, answer, log) = scene.account("join --market ETH-USDC --shares 1 --yes");
     assert_eq!(
         (code, &answer["state"]),
@@ -324,7 +328,9 @@ fn shares_are_joined_and_exited_by_hand() {
     until(SOON, "the exit is booked", || {
         (scene.flows("LP-ETH-USDC").len() == 2 && scene.flows("USDC").len() == 2).then_some(())
     });
-    scene.close(daemon);
+    // The auditor takes every join and exit for one of the daemon.
+    scene.drain(&mut daemon);
+    scene.stage.close();
 }
 
 #[test]
