@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use cambist_server::{Clock, DataError, DataFolder, Durable, InProcess, api_key_digest};
-use cambist_venue::{Account, AccountOpening, Operator};
+use cambist_venue::{Account, AccountOpening, Operator, VenueConfig};
 
 use super::keys::{self, MakerKeys};
 use super::setup;
@@ -59,9 +59,11 @@ pub fn open(folder: &Path, exchange: &Exchange) -> anyhow::Result<(Durable, Make
         );
         return Err(Failure::new(Exit::Refused, what).into());
     }
-    if wanted != *kept {
+    let differing = differing(&wanted, kept);
+    if !differing.is_empty() {
         tracing::warn!(
-            "the configuration of tokens, markets or fees differs from the data folder's, which applies; use 'cambist venue admin' to change it"
+            differs = differing.join(", "),
+            "the configuration differs from the data folder's, which applies: change it with 'cambist venue admin'"
         );
     }
     let account = durable
@@ -94,6 +96,46 @@ pub fn open(folder: &Path, exchange: &Exchange) -> anyhow::Result<(Durable, Make
         "exchange recovered"
     );
     Ok((durable, fit))
+}
+
+/// What of a configuration is another one than a data folder has, as sections and keys of the file.
+fn differing(wanted: &VenueConfig, kept: &VenueConfig) -> Vec<&'static str> {
+    let VenueConfig {
+        chain_id: _,
+        exchange: _,
+        deposit,
+        tokens,
+        markets,
+        pools,
+        fees,
+        opening,
+        delays,
+        limits,
+        fee_collector,
+        fee_collector_owner,
+        first_account,
+        compat,
+    } = wanted;
+    let numbers = (fee_collector, fee_collector_owner, first_account);
+    let kept_numbers = (
+        &kept.fee_collector,
+        &kept.fee_collector_owner,
+        &kept.first_account,
+    );
+    let parts = [
+        ("exchange.deposit_address", *deposit != kept.deposit),
+        ("[[token]]", *tokens != kept.tokens),
+        ("[[market]]", *markets != kept.markets),
+        ("[[pool]]", *pools != kept.pools),
+        ("[fees]", *fees != kept.fees),
+        ("[accounts]", *opening != kept.opening),
+        ("[delays]", *delays != kept.delays),
+        ("[limits]", *limits != kept.limits),
+        ("fee account", numbers != kept_numbers),
+        ("exchange.compat", *compat != kept.compat),
+    ];
+    let parts = parts.into_iter().filter(|(_, differs)| *differs);
+    parts.map(|(name, _)| name).collect()
 }
 
 fn maker_key_state(
@@ -181,6 +223,16 @@ mod tests {
         let handle = server.handle();
         bound_openings(exchange, &handle).unwrap();
         handle.read(|venue| venue.config().opening.clone()).unwrap()
+    }
+
+    #[test]
+    fn what_differs_from_the_folder_is_named() {
+        let kept = VenueConfig::default();
+        assert_eq!(differing(&kept, &kept), [""; 0]);
+        let mut wanted = kept.clone();
+        wanted.limits.open_orders_max += 1;
+        wanted.delays.order_ms += 1;
+        assert_eq!(differing(&wanted, &kept), ["[delays]", "[limits]"]);
     }
 
     #[test]

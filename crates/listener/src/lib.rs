@@ -21,7 +21,7 @@ pub struct Limits {
     /// Most connections at a time. One more evicts the connection that has waited longest for its client; the new one
     /// is closed at once only if a request is being answered on every connection.
     pub connections_max: usize,
-    /// As above for one address; trusted proxies have no such bound.
+    /// As above for one address; trusted proxies have no such bound, and their connections are evicted last.
     pub connections_per_address_max: usize,
     /// Longest time to receive the head of a request, idle time before it included. Milliseconds.
     pub head_timeout_ms: u64,

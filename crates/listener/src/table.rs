@@ -159,9 +159,12 @@ impl Entries {
         if waiting.iter().any(|entry| entry.is_evicted) {
             return Admission::Wait;
         }
-        waiting.retain(|entry| entry.waiting_since.is_some() && !entry.is_proxy);
+        waiting.retain(|entry| entry.waiting_since.is_some());
+        // Connections of trusted proxies come last: a proxy has one for each of its clients. They are not exempt,
+        // because any program on the proxy's host could hold all places with idle ones.
         let candidate = waiting.into_iter().min_by_key(|entry| {
             (
+                entry.is_proxy,
                 entry.is_authenticated == evict_unauthenticated_first,
                 entry.waiting_since,
             )
@@ -365,13 +368,32 @@ mod tests {
     }
 
     #[test]
-    fn a_trusted_proxy_has_no_bound_and_is_not_evicted() {
-        let table = table(3, 1, &["10.0.0.1"]);
+    fn a_trusted_proxy_has_no_bound_of_its_own_and_is_evicted_last() {
+        let table = table(4, 1, &["10.0.0.1"]);
         let places: Vec<_> = (0..3).map(|_| admit(&table, "10.0.0.1").unwrap()).collect();
         assert!(places.iter().all(Place::is_proxy));
+        let client = admit(&table, "10.0.0.3").unwrap();
+        client.handle().mark_authenticated();
         let stranger = "10.0.0.2".parse().unwrap();
+        assert!(matches!(table.admit(stranger), Admission::Wait));
+        assert!(is_evicted(&client) && places.iter().all(|place| !is_evicted(place)));
+        drop(client);
+        // The proxy alone holds all places: its connection that waits longest makes room, and none that works.
+        let last = admit(&table, "10.0.0.1").unwrap();
+        places[0].handle().working();
+        assert!(matches!(table.admit(stranger), Admission::Wait));
+        let evicted = |places: &[Place]| places.iter().map(is_evicted).collect::<Vec<_>>();
+        assert_eq!(evicted(&places), [false, true, false]);
+        assert!(!is_evicted(&last));
+        for place in places[1..].iter().chain([&last]) {
+            place.handle().working();
+        }
+        table
+            .entries()
+            .by_id
+            .values_mut()
+            .for_each(|entry| entry.is_evicted = false);
         assert!(matches!(table.admit(stranger), Admission::Full));
-        assert!(places.iter().all(|place| !is_evicted(place)));
         let untrusting = self::table(3, 1, &[]);
         let _first = admit(&untrusting, "10.0.0.1").unwrap();
         assert!(admit(&untrusting, "10.0.0.1").is_none());
