@@ -46,7 +46,7 @@ pub enum DataCommand {
     },
     /// Export the history of one account as lines of JSON: opening and closing balances, requests, trades, orders
     #[command(
-        after_help = "The exchange must not be running; of one that runs, export a backup. Folders and archives of one exchange may be named together: they are one history from the oldest on, and inputs that none of them has are named. The lines are described in docs/audit.md.\n\nExamples:\n  cambist venue export --data /backup/monday --account 10000 > monday.jsonl\n  cambist venue export --data /old/archive/0000000000030d40 --data /backup/monday --account 10000"
+        after_help = "Prints lines of JSON, with --json as well. An exchange that runs may move files meanwhile: the export then ends with an error and without a line `end`; export a backup of it. Folders and archives of one exchange may be named together: they are one history from the oldest on, and inputs that none of them has are named. The lines are described in docs/audit.md.\n\nExamples:\n  cambist venue export --data /backup/monday --account 10000 > monday.jsonl\n  cambist venue export --data /old/archive/0000000000030d40 --data /backup/monday --account 10000"
     )]
     Export {
         /// A data folder, copy or archive; may be repeated
@@ -58,7 +58,7 @@ pub enum DataCommand {
     },
     /// Write the whole exchange as text (lines of JSON): accounts, keys, orders, pools
     #[command(
-        after_help = "Use a dump to move to a program that cannot read the data folder; docs/dump.md describes the format. The exchange may be running.\n\nExamples:\n  cambist venue dump --data /var/lib/cambist-venue --to exchange.jsonl\n  cambist venue dump --data /backup/monday | gzip > exchange.jsonl.gz"
+        after_help = "Use a dump to move to a program that cannot read the data folder; docs/dump.md describes the format. Without --to it prints lines of JSON, with --json as well. The exchange may be running.\n\nExamples:\n  cambist venue dump --data /var/lib/cambist-venue --to exchange.jsonl\n  cambist venue dump --data /backup/monday | gzip > exchange.jsonl.gz"
     )]
     Dump {
         /// The data folder or a copy
@@ -99,6 +99,7 @@ pub enum DataCommand {
 pub fn run(command: &DataCommand, json: bool) -> anyhow::Result<Exit> {
     match command {
         DataCommand::Backup { data, to, newest } => {
+            check_outside(data, to)?;
             let extent = if *newest {
                 Extent::Newest
             } else {
@@ -114,6 +115,25 @@ pub fn run(command: &DataCommand, json: bool) -> anyhow::Result<Exit> {
         DataCommand::Verify { data } => verify(data, json),
         DataCommand::Export { data, account } => export(data, *account),
     }
+}
+
+/// Refuses a copy within the folder that is copied, which is removed with it and counts as one of its files.
+fn check_outside(folder: &Path, copy: &Path) -> Result<(), Failure> {
+    let whole = |path: &Path| path.canonicalize().ok();
+    // The copy, or the nearest folder above it that is there.
+    let above = copy.ancestors().find_map(|path| match path {
+        path if path.as_os_str().is_empty() => whole(Path::new(".")),
+        path => whole(path),
+    });
+    let inside = whole(folder).zip(above);
+    if !inside.is_some_and(|(folder, above)| above.starts_with(folder)) {
+        return Ok(());
+    }
+    let what = format!(
+        "--to {} is inside the data folder: a copy belongs elsewhere, best on another disk",
+        copy.display()
+    );
+    Err(Failure::new(Exit::Usage, what))
 }
 
 fn copied(
@@ -296,12 +316,31 @@ fn dump(folder: &Path, to: Option<&Path>, json: bool) -> anyhow::Result<Exit> {
         .create_new(true)
         .mode(0o600)
         .open(to)
-        .map_err(|error| Failure::new(Exit::CheckFailed, format!("{}: {error}", to.display())))?;
-    let mut out = std::io::BufWriter::new(&file);
+        .map_err(|error| {
+            let advice = match error.kind() {
+                std::io::ErrorKind::AlreadyExists => ": remove it, or name another file",
+                _ => "",
+            };
+            Failure::new(
+                Exit::CheckFailed,
+                format!("{}: {error}{advice}", to.display()),
+            )
+        })?;
+    let dumped = written(folder, &file);
+    if dumped.is_err() {
+        // What is not whole is no dump.
+        drop(std::fs::remove_file(to));
+    }
+    let facts = dumped?;
+    print_facts("dumped", &facts, to, json)
+}
+
+fn written(folder: &Path, file: &File) -> anyhow::Result<DumpFacts> {
+    let mut out = std::io::BufWriter::new(file);
     let facts = cambist_server::dump(folder, &mut out).map_err(data::failure)?;
     drop(out);
     file.sync_all()?;
-    print_facts("dumped", &facts, to, json)
+    Ok(facts)
 }
 
 fn load(from: &Path, folder: &Path, edited: bool, json: bool) -> anyhow::Result<Exit> {

@@ -310,6 +310,24 @@ fn an_exchange_goes_on_from_its_dump() {
     assert_eq!(mode & 0o777, 0o600);
     // The same on standard output; a file is not overwritten.
     let text = std::fs::read_to_string(&file).unwrap();
+    // A dump that failed leaves no file; one that is there stays.
+    let none = folder.0.join("none.jsonl").display().to_string();
+    let failed = cambist(&["venue", "dump", "--data", &back, "--to", &none]);
+    assert!(exit(&failed) != 0 && !Path::new(&none).exists());
+    let again = cambist(&dump);
+    assert_eq!(exit(&again), 1);
+    assert!(
+        stderr(&again).contains("name another file"),
+        "{}",
+        stderr(&again)
+    );
+    // A copy within the folder would be removed with it.
+    for inside in ["copy", "copies/monday"] {
+        let copy = Path::new(&data).join(inside).display().to_string();
+        let copied = cambist(&["venue", "backup", "--data", &data, "--to", &copy]);
+        assert_eq!(exit(&copied), 2, "{}", stderr(&copied));
+        assert!(stderr(&copied).contains("inside the data folder"));
+    }
     let output = cambist(&["venue", "dump", "--data", &data]);
     assert_eq!((exit(&output), stdout(&output)), (0, text.clone()));
     assert_eq!(exit(&cambist(&dump)), 1);
