@@ -240,6 +240,8 @@ mod tests {
         };
         assert_eq!(of("XXBTZUSD"), (0, 1_000, [0, 10]));
         assert_eq!(of("USDTZUSD"), (2_001, 2_001, [21, 21]), "one fee for both");
+        let all = fees(&json(&text.replacen("0.1000", "100.0000", 1))).unwrap();
+        assert_eq!(all["XXBTZUSD"].taker_ppm, 1_000_000);
         for (from, to) in [
             ("\"0.1000\"", "\"-0.1\""),
             ("\"0.1000\"", "0.1"),
@@ -276,6 +278,10 @@ mod tests {
         ] {
             assert!(order(text).is_err(), "{text}");
         }
+        let amend = |text| amended(&json(text));
+        let id = r#"{"amend_id":"TTW6PD-RC36L-ZZSWNU"}"#;
+        assert_eq!(amend(id).as_deref(), Ok("TTW6PD-RC36L-ZZSWNU"));
+        assert!(amend("{}").is_err() && amend(r#"{"amend_id":7}"#).is_err());
         assert_eq!(
             time(&json(r#"{"unixtime":1688669448}"#)),
             Ok(VenueTime::from_s(1_688_669_448))

@@ -207,10 +207,14 @@ mod tests {
         assert_eq!(cause(&of(500, body)), Some(UnknownCause::ServerError));
         assert_eq!(cause(&of(520, "<html>")), Some(UnknownCause::ServerError));
         assert_eq!(cause(&of(403, "<html>")), Some(UnknownCause::Undecodable));
-        assert_eq!(
-            cause(&of(404, r#"{"error":[],"result":{}}"#)),
-            Some(UnknownCause::Undecodable)
-        );
+        // Without an error nothing was refused.
+        for empty in [r#"{"error":[],"result":{}}"#, r#"{"error":[]}"#] {
+            assert_eq!(
+                cause(&of(404, empty)),
+                Some(UnknownCause::Undecodable),
+                "{empty}"
+            );
+        }
         assert_eq!(
             cause(&result(400, false, body.as_bytes())),
             Some(UnknownCause::Undecodable)

@@ -366,10 +366,13 @@ mod tests {
             ("\"type\"", "\"kind\""),
             ("\"asset\":\"ZUSD\"", "\"asset\":null"),
             ("\"T1\"", "7"),
+            ("\"T1\"", &format!("\"{}\"", "T".repeat(41))),
         ] {
             let error = page(&[good.replacen(from, to, 1)]).unwrap_err();
             assert!(error.field.starts_with("ledger.L1"), "{to}: {error}");
         }
+        let longest = "T".repeat(40);
+        assert!(page(&[good.replace("T1", &longest)]).is_ok());
         let mut trades = kept(std::slice::from_ref(&good));
         // Whatever it is: what a trade moved is not known from two entries of one asset.
         for (from, to) in [("L1", "L9"), ("-5.0000", "-6.0000")] {
@@ -411,6 +414,18 @@ mod tests {
         let newest = format!("T{KEPT_MAX}");
         assert!(fills(&mut trades, Side::Buy, 1, &[&newest]).is_ok());
         assert!(fills(&mut trades, Side::Buy, 1, &["T1"]).is_err());
+        // Pages that follow each other without a question between them are of different age.
+        let mut unasked = Trades::default();
+        for n in 0..=KEPT_MAX {
+            let page = LedgerPage {
+                entries: entries(n).collect(),
+                read: 0,
+                count: None,
+            };
+            unasked.keep(page).unwrap();
+        }
+        assert!(fills(&mut unasked, Side::Buy, 1, &[&newest]).is_ok());
+        assert!(fills(&mut unasked, Side::Buy, 1, &["T0"]).is_err());
     }
 
     #[test]

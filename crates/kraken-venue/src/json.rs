@@ -405,6 +405,14 @@ mod tests {
         assert_eq!(list[0], Json::Number("-0".to_owned()));
         assert_eq!(list[1], Json::Number("1e3".to_owned()));
         assert_eq!(list[2], Json::Text("x\u{e4}\n\u{1f600}".to_owned()));
+        let text = parse(br#""\"\\\/\b\f\r\t\ud800\udc00\udbff\udfff""#).unwrap();
+        let read = "\"\\/\u{8}\u{c}\r\t\u{10000}\u{10ffff}";
+        assert_eq!(text, Json::Text(read.to_owned()));
+        let words = parse(b"[null ,\ttrue\n,\rfalse ] ").unwrap();
+        let read = [Json::Null, Json::Boolean(true), Json::Boolean(false)];
+        assert_eq!(words.list(), Ok(&read[..]));
+        let spaced = parse(br#"{ "a" : 1e-5 , "b" : 1E+5 }"#).unwrap();
+        assert_eq!(spaced, parse(br#"{"a":1e-5,"b":1E+5}"#).unwrap());
     }
 
     #[test]
@@ -431,6 +439,8 @@ mod tests {
             "\"a",
             "\"\\x\"",
             "\"\\u12g4\"",
+            "\"\\u+123\"",
+            "\"\\ud800\\udbff\"",
             "\"\\ud83d\"",
             "\"\\ud83d\\u0041\"",
             "\"a\nb\"",
@@ -464,6 +474,13 @@ mod tests {
         assert_eq!(
             order(&|order| order.required("vol", |vol| vol.text(9)).map(|_| ())),
             "open.OABC.vol: expected a string, found 7"
+        );
+        let long = Json::Text("1234".to_owned());
+        assert_eq!(long.text(4), Ok("1234"));
+        let error = long.text(3).unwrap_err().within("[0]").within("txid");
+        assert_eq!(
+            error.to_string(),
+            "txid[0]: has 4 bytes, at most 3 are allowed"
         );
         assert_eq!(
             order(&|order| order.required("n", Json::integer::<u64>).map(|_| ())),

@@ -468,6 +468,7 @@ pub(crate) mod tests {
             ("0.0001", "1e3"),
             ("\"0.5\"", "\".5\""),
             ("\"0.5\"", "\"5.\""),
+            ("\"0.5\"", "\"0.50000x\""),
         ] {
             assert!(
                 matches!(market(text(from, to)), Err(ListingError::Figure { .. })),

@@ -266,6 +266,8 @@ mod tests {
             number: 123_456,
         };
         assert_eq!(Some(order.key()), key_of(id));
+        assert_eq!(order.client_id(), Some(id));
+        assert_eq!(order.opened(), VenueTime(1_688_666_559_897));
         let missing = NoFills::Missing(vec!["TCCCTY-WE2O6-P3NB37".to_owned()]);
         assert_eq!(
             order.complete(&listing(), &mut Trades::default()),
@@ -305,6 +307,11 @@ mod tests {
                 "{word}"
             );
         }
+        let ended = |closed: &str| {
+            let order = format!(r#"{{"closetm":{closed},{}"#, &ORDER[1..]);
+            read(&order).unwrap().ended()
+        };
+        assert_eq!([ended("0"), ended("0.001")], [None, Some(VenueTime(1))]);
         assert_eq!(of("1688666579", "0").valid_until_s, u32::MAX);
         assert_eq!(
             of("1688666579", "1688666579.2").valid_until_s,
@@ -327,6 +334,9 @@ mod tests {
             );
             assert_eq!(txid(order.key()).as_deref(), Some("OQCLML-BW3P3-BUCMWZ"));
         }
+        // Without a word of margin it is none.
+        let plain = read(&ORDER.replace("\"leverage\":\"none\",", "")).unwrap();
+        assert_eq!(plain, read(ORDER).unwrap());
         // On a pair that is not listed, and on margin: no fills are awaited.
         for (from, to, market) in [
             ("XBTUSD\",\"type", "XDGUSD\",\"type", "XDGUSD"),
@@ -338,9 +348,10 @@ mod tests {
                 (
                     report.market.as_str(),
                     report.base_amount,
+                    report.quote_amount,
                     report.base_filled
                 ),
-                (market, 125_000_000, 0)
+                (market, 125_000_000, 4_687_500_000_000, 0)
             );
         }
     }

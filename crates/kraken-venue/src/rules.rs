@@ -309,6 +309,8 @@ mod tests {
             };
             rules(settings).lifetime.accepted_max_ms
         };
+        let usual = rules(Settings::default()).lifetime.accepted_max_ms;
+        assert_eq!(usual, Some(10_000));
         assert_eq!(most(0), Some(5_000));
         assert_eq!(most(10_000), Some(10_000));
         assert_eq!(most(55_001), Some(55_000));
@@ -323,19 +325,30 @@ mod tests {
         let costs = rules(Settings::default()).costs;
         let of = |endpoint| costs.of(endpoint);
         assert_eq!(of(Endpoint::Balances), 100);
+        assert_eq!(of(Endpoint::Order), 200, "two lists");
+        assert_eq!(costs.new_fills, 200);
+        let left = Tier::ALL.map(|tier| {
+            let settings = Settings {
+                tier,
+                ..Settings::default()
+            };
+            rules(settings).costs.left_to_start
+        });
+        assert_eq!(left, [900, 1_400, 1_400]);
         assert_eq!([of(Endpoint::Submit), of(Endpoint::Cancel)], [0, 0]);
         assert_eq!(of(Endpoint::Depth), 0, "public");
     }
 
     #[test]
     fn each_pair_counts_orders_and_young_cancels() {
-        for (tier, most, decay_per_s) in [
-            (Tier::Starter, 6_000, 100),
-            (Tier::Intermediate, 12_500, 234),
-            (Tier::Pro, 18_000, 375),
+        for (tier, most, decay_per_s, spare) in [
+            (Tier::Starter, 6_000, 100, 500),
+            (Tier::Intermediate, 12_500, 234, 1_041),
+            (Tier::Pro, 18_000, 375, 1_500),
         ] {
             let counter = tier.trading();
             assert_eq!((counter.most, counter.decay_per_s), (most, decay_per_s));
+            assert_eq!((counter.spare, counter.order), (spare, 100));
             assert!(counter.spare >= 4 * decay_per_s, "{tier:?}");
             let ages = [
                 0, 4_999, 5_000, 10_000, 15_000, 45_000, 90_000, 299_999, 300_000,

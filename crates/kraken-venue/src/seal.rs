@@ -406,5 +406,45 @@ pub(crate) mod tests {
             assert!(read_back(&longer).is_err(), "{more}");
         }
         assert!(read_back(b"").is_err());
+        let text = String::from_utf8(body).unwrap();
+        let fraction = text.replace("%3A45Z", "%3A45.001Z");
+        assert!(read_back(fraction.as_bytes()).is_err(), "{fraction}");
+    }
+
+    /// Bytes that are an order, and not the one that was decided.
+    #[test]
+    fn every_field_of_another_order_is_found() {
+        let order = order(OrderKind::MakerOnly);
+        let (listing, body) = (listing(), sealed(&order).unwrap().body);
+        let market = listing.market(MarketId(0), "XBT-USD").unwrap();
+        let nonce = 1_616_492_376_594_000;
+        let differs = |change: &dyn Fn(&mut SealedFields)| {
+            let mut read = read_back(&body).unwrap();
+            change(&mut read);
+            compare(&read, &order, &market, nonce, "XBTUSD").unwrap_err()
+        };
+        let found = [
+            differs(&|read| read.nonce += 1),
+            differs(&|read| read.pair = "ETHXBT".to_owned()),
+            differs(&|read| read.side = Side::Sell),
+            differs(&|read| read.kind = OrderKind::Limit),
+            differs(&|read| read.client_id.number += 1),
+            differs(&|read| read.accepted_until_s += 1),
+            differs(&|read| read.rests_until_s = Some(1_617_236_346)),
+            differs(&|read| read.price = "37500.1".to_owned()),
+            differs(&|read| read.volume = "1.251".to_owned()),
+        ];
+        let each = [
+            "nonce",
+            "pair",
+            "type",
+            "kind",
+            "cl_ord_id",
+            "deadline",
+            "expiretm",
+            "price",
+            "volume",
+        ];
+        assert_eq!(found, each);
     }
 }

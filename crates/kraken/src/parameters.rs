@@ -285,5 +285,13 @@ mod tests {
             Err(ParametersError::TooMany)
         );
         assert!(Parameters::form(many[1..].join("&").as_bytes()).is_ok());
+        let orders = |count: usize| {
+            let entries = vec![r#"{"txid":"A"}"#; count].join(",");
+            Parameters::json(format!(r#"{{"orders":[{entries}]}}"#).as_bytes())
+        };
+        assert!(orders(PARAMETERS_MAX).is_ok());
+        assert_eq!(orders(PARAMETERS_MAX + 1), Err(ParametersError::TooMany));
+        let nested = br#"{"orders":[{"orders":[{"txid":"A"}]}]}"#;
+        assert_eq!(Parameters::json(nested), Err(ParametersError::TooMany));
     }
 }

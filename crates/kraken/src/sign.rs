@@ -107,6 +107,7 @@ mod tests {
         assert!(!secret.verify(path, nonce, &BODY[1..], SIGNATURE));
         assert!(!secret.verify(path, nonce, BODY, &SIGNATURE[4..]));
         assert!(!secret.verify(path, nonce, BODY, ""));
+        assert!(!secret.verify(path, nonce, BODY, "no base64!"));
         assert_eq!(secret.to_text().as_str(), SECRET);
         Ok(())
     }
