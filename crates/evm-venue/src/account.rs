@@ -544,7 +544,6 @@ impl Account {
             self.charges.pop_front();
         }
         self.settled_below = nonce + 1;
-        self.unexplained = None;
         self.nonces
             .forget_below(self.settled_below.saturating_sub(NONCES_KEPT));
         let nonces = &self.nonces;

@@ -5,6 +5,8 @@ use super::*;
 use crate::chain::tests::{COIN, FIRST, SECOND, chain, token};
 use crate::finality::tests::block;
 use crate::seal::tests::{FEES, exit, join, swap};
+use crate::settle::tests::{joined, left, receipt, reverted, sold};
+use cambist_core::order::UnsignedOrder;
 use cambist_evm::{Address, Hash32};
 
 fn key() -> EthKey {
@@ -101,6 +103,15 @@ fn a_nonce_is_settled_once_and_lists_wait_for_it() {
     assert_eq!(account.orders(8, &all()), None, "not everything is settled");
     let mined = [(sealed.hash, Some(burnt(&account, sealed.hash)))];
     assert_eq!(account.settle(8, &mined, None), Err(AccountError::Block));
+    assert_eq!(account.venue_time(), Some(VenueTime::from_s(1_090)));
+    assert_eq!(account.known_number(), Some(5));
+    // The finalized block is of second 1,050.
+    let younger = Block {
+        timestamp_s: 1_051,
+        ..block(4, 0)
+    };
+    let unlinked = Err(AccountError::Unusable(Unusable::Unlinked));
+    assert_eq!(account.settle(8, &mined, Some(&younger)), unlinked);
     assert_eq!(account.settle(8, &mined, Some(&block(4, 0))), Ok(()));
     let charge = Charge {
         number: 7,
@@ -125,7 +136,106 @@ fn a_nonce_is_settled_once_and_lists_wait_for_it() {
     assert_eq!(account.orders(8, &late), None, "finality lags");
 }
 
+/// Books the receipt of an intent; how many reports are kept, or why there is none.
+fn booked(intent: Intent, receipt: &Receipt) -> Result<usize, Unsettled> {
+    let [first, second] = [FIRST, SECOND].map(token);
+    let (base, quote) = match &intent {
+        Intent::Order(of) if of.side == Side::Buy => (second, first),
+        _ => (first, second),
+    };
+    let market = MarketSpec::new(MarketId(0), "T1-T2", base, quote, 2, true);
+    let mut account = Account::new(chain(), vec![market.unwrap()], 40_000, 1_000, 7);
+    let hash = Hash([1; 32]);
+    account.wanted.insert(hash, Wanted::Intent(intent));
+    account.book(hash, receipt, &block(4, 0))?;
+    Ok(account.orders.kept.len() + account.pool_transactions.kept.len())
+}
+
+#[test]
+fn a_settled_order_is_found_until_it_is_not_kept() {
+    let market = MarketSpec::new(MarketId(0), "T1-T2", token(FIRST), token(SECOND), 2, true);
+    let mut account = Account::new(chain(), vec![market.unwrap()], 40_000, 1_000, 7);
+    let hash = Hash([1; 32]);
+    assert_eq!(account.order(hash), Ok(None));
+    let wanted = Wanted::Intent(Intent::Order(swap()));
+    account.wanted.insert(hash, wanted);
+    account.book(hash, &receipt(sold()), &block(4, 0)).unwrap();
+    let found = account.order(hash).unwrap().unwrap();
+    let created = list::Created::created(found);
+    assert_eq!((found.hash, created), (hash, VenueTime::from_s(1_040)));
+    for _ in 0..REPORTS_KEPT {
+        let later = cambist_core::order::OrderReport {
+            hash: Hash([2; 32]),
+            ..account.orders.kept[0].clone()
+        };
+        account.orders.push(later);
+    }
+    assert_eq!(account.order(hash), Err(Forgotten));
+}
+
+/// The contracts execute nothing else: a receipt that states it is not that of the intent.
+#[test]
+fn what_is_beyond_the_signed_amounts_is_not_booked() {
+    let beyond = Err(Unsettled::Amounts);
+    let joins = |amounts, receipt: &Receipt| {
+        let intent = UnsignedPoolTransaction { amounts, ..join() };
+        booked(Intent::PoolTransaction(intent), receipt)
+    };
+    // Pays 99 and 300.
+    assert_eq!(joins([99, 300], &receipt(joined())), Ok(1));
+    assert_eq!(joins([98, 300], &receipt(joined())), beyond);
+    assert_eq!(joins([99, 299], &receipt(joined())), beyond);
+    let leaves = |amounts, receipt: &Receipt| {
+        let intent = UnsignedPoolTransaction { amounts, ..exit() };
+        booked(Intent::PoolTransaction(intent), receipt)
+    };
+    // Pays out 94 and 285.
+    assert_eq!(leaves([94, 285], &receipt(left())), Ok(1));
+    assert_eq!(leaves([95, 285], &receipt(left())), beyond);
+    assert_eq!(leaves([94, 286], &receipt(left())), beyond);
+    assert_eq!(leaves([94, 285], &reverted()), Ok(1), "nothing moved");
+    for side in Side::BOTH {
+        let swaps = |sell_amount, buy_amount, receipt: &Receipt| {
+            let intent = UnsignedOrder {
+                side,
+                sell_amount,
+                buy_amount,
+                ..swap()
+            };
+            booked(Intent::Order(intent), receipt)
+        };
+        // Sells 50 for 142.
+        assert_eq!(swaps(50, 142, &receipt(sold())), Ok(1), "{side:?}");
+        assert_eq!(swaps(51, 141, &receipt(sold())), Ok(1), "{side:?}");
+        assert_eq!(swaps(49, 142, &receipt(sold())), beyond, "{side:?}");
+        assert_eq!(swaps(50, 143, &receipt(sold())), beyond, "{side:?}");
+        assert_eq!(swaps(50, 142, &reverted()), Ok(1), "{side:?}");
+    }
+}
+
 type Change = fn(&mut Receipt);
+
+/// Grace counts from when this was stated first, whatever was stated before.
+#[test]
+fn another_reason_is_given_grace_of_its_own() {
+    let failed: Change = |receipt| receipt.succeeded = false;
+    let elsewhere: Change = |receipt| receipt.block_hash = block(4, 1).hash;
+    let mut other = seen();
+    let sealed = other.seal(Wanted::Burn, 7, FEES, &key()).unwrap();
+    for (finalized, change, why) in [
+        (5, failed, Unsettled::Logs),
+        (9, elsewhere, Unsettled::Receipt),
+    ] {
+        let known = other.view().unwrap().finalized().to_owned();
+        other
+            .follow(block(12, 0), block(finalized, 0), Some(&known))
+            .unwrap();
+        let mut wrong = burnt(&other, sealed.hash);
+        change(&mut wrong);
+        let settled = other.settle(8, &[(sealed.hash, Some(wrong))], Some(&block(4, 0)));
+        assert_eq!(settled, Err(AccountError::Unsettled { nonce: 7, why }));
+    }
+}
 
 #[test]
 fn what_cannot_be_explained_stops_everything() {
@@ -230,6 +340,17 @@ fn what_cannot_be_explained_stops_everything() {
 }
 
 #[test]
+fn the_position_of_a_range_is_what_was_read_last() {
+    let mut of = chain();
+    let range = crate::range::tests::range_of(-60, 60);
+    of.ranges.insert(MarketId(0), range);
+    let mut account = Account::new(of, Vec::new(), 40_000, 1_000, 7);
+    let held = Held::Position(U256::from(9));
+    account.holds(MarketId(0), held);
+    assert_eq!(account.chain().ranges[&MarketId(0)].held, held);
+}
+
+#[test]
 fn an_account_that_only_reads_settles_nothing() {
     let seen = seen();
     let account = Account::new(seen.chain().clone(), Vec::new(), 40_000, 0, READS_ONLY);
@@ -275,12 +396,15 @@ fn a_window_of_reports_that_are_not_kept_is_not_answered() {
 #[test]
 fn what_is_settled_long_ago_takes_no_memory() {
     let mut account = seen();
-    for nonce in 7..=7 + 3 * NONCES_KEPT {
+    let charged = CHARGES_KEPT as u64 + 5;
+    for nonce in 7..7 + charged {
         let sealed = account.seal(Wanted::Burn, nonce, FEES, &key()).unwrap();
         let mined = [(sealed.hash, Some(burnt(&account, sealed.hash)))];
         let settled = account.settle(nonce + 1, &mined, Some(&block(4, 0)));
         assert_eq!(settled, Ok(()));
     }
+    let numbers: Vec<_> = account.charges().map(|charge| charge.number).collect();
+    assert_eq!(numbers, (12..7 + charged).collect::<Vec<_>>(), "the newest");
     let last = account.settled_below();
     assert_eq!(account.wanted.len() as u64, NONCES_KEPT);
     assert_eq!(account.signed_for(last - NONCES_KEPT).len(), 1);

@@ -129,6 +129,12 @@ mod tests {
         assert_eq!(Bundle::new(Vec::new()), None);
         assert_eq!(Bundle::new(parts[..1].to_vec()), None, "no intent");
         assert_eq!(Bundle::new(vec![parts[1].clone(); 65]), None);
+        let most = Bundle::new(vec![parts[1].clone(); 64]).unwrap();
+        let read = transactions(&most.bytes()).map(|each| each.len());
+        assert_eq!(read, Some(64));
+        let long = |length: u16| [&[0, 0][..], &length.to_be_bytes(), &[1; 4_097]].concat();
+        assert!(transactions(&long(4_096)[..4_100]).is_some());
+        assert_eq!(transactions(&long(4_097)), None);
     }
 
     #[test]

@@ -198,6 +198,11 @@ mod tests {
         assert!(asks.iter().all(|ask| ask.price.0 > mid));
         assert!(bids.windows(2).all(|pair| pair[0].price > pair[1].price));
         assert!(asks.windows(2).all(|pair| pair[0].price < pair[1].price));
+        // Twenty of them, a thousandth of the best price apart.
+        let [best_bid, best_ask] = best(&market, (base, quote), 9_970).unwrap();
+        let away = [best_bid, best_ask].map(|best| (best * 19).div_ceil(1_000));
+        let ends = [&bids, &asks].map(|side| side.last().unwrap().price.0);
+        assert_eq!(ends, [best_bid - away[0], best_ask + away[1]]);
         let value = |price: Price, base: Amount| {
             mul_div_floor(
                 base,

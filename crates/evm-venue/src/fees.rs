@@ -128,6 +128,8 @@ mod tests {
         );
         assert!(after(&[fees(20, 300)], 329).is_err());
         assert_eq!(after(&[fees(300, 300)], 330), Ok(fees(330, 330)));
+        let part = Fees::replacement(fees(50, 40), Vec::new(), 50);
+        assert_eq!(part, Ok(fees(50, 50)), "no part is more than the whole");
         let most = fees(u128::MAX, u128::MAX);
         assert_eq!(most.raised(), most);
     }

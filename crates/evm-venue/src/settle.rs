@@ -402,14 +402,14 @@ pub(crate) mod tests {
         }
     }
 
-    fn reverted() -> Receipt {
+    pub(crate) fn reverted() -> Receipt {
         Receipt {
             succeeded: false,
             ..receipt(Vec::new())
         }
     }
 
-    fn joined() -> Vec<Log> {
+    pub(crate) fn joined() -> Vec<Log> {
         vec![
             transfer(TOKENS[0], ACCOUNT, PAIR, 99),
             transfer(TOKENS[1], ACCOUNT, PAIR, 300),
@@ -421,7 +421,7 @@ pub(crate) mod tests {
         ]
     }
 
-    fn left() -> Vec<Log> {
+    pub(crate) fn left() -> Vec<Log> {
         vec![
             transfer(PAIR, ACCOUNT, PAIR, 95),
             transfer(PAIR, PAIR, Address::ZERO, 95),
@@ -437,7 +437,7 @@ pub(crate) mod tests {
         ]
     }
 
-    fn sold() -> Vec<Log> {
+    pub(crate) fn sold() -> Vec<Log> {
         vec![
             transfer(TOKENS[0], ACCOUNT, PAIR, 50),
             transfer(TOKENS[1], PAIR, ACCOUNT, 142),
@@ -537,7 +537,8 @@ pub(crate) mod tests {
         // The deadline is second 1,050, which is that of block 5.
         assert_eq!(swapped(5).status, OrderStatus::Failed);
         assert_eq!(swapped(6).status, OrderStatus::Expired);
-        assert_eq!(swapped(6).base_filled, 0);
+        let moved = |of: OrderReport| (of.base_filled, of.quote_filled, of.fee);
+        assert_eq!(moved(swapped(6)), (0, 0, 0));
     }
 
     #[test]
@@ -610,7 +611,52 @@ pub(crate) mod tests {
         assert_eq!(swapped(kept), Err(Unsettled::FeeOnTransfer));
         let shares = [sold(), vec![many]].concat();
         assert_eq!(swapped(shares), Err(Unsettled::Logs));
+        for back in [
+            transfer(TOKENS[0], PAIR, ACCOUNT, 1),
+            transfer(TOKENS[1], ACCOUNT, PAIR, 1),
+        ] {
+            let returned = [sold(), vec![back]].concat();
+            assert_eq!(swapped(returned), Err(Unsettled::Logs));
+        }
+        // A gift is no part of a trade, and no sign of a token that keeps a part.
+        let gift = vec![transfer(TOKENS[1], OTHER, ACCOUNT, 1)];
+        let given = [gift.clone(), sold()].concat();
+        assert_eq!(swapped(given), Err(Unsettled::Logs));
+        let given = [gift, left()].concat();
+        assert_eq!(of(&exit(), given), Err(Unsettled::Logs));
         assert_eq!(swapped(joined()), Err(Unsettled::Logs));
+    }
+
+    /// The pair writes who called it and to whom it paid: both have to be those of the call.
+    #[test]
+    fn events_of_other_calls_are_not_booked() {
+        let chain = chain();
+        let swap_of = |sender, to| {
+            let kind = "Swap(address,uint256,uint256,uint256,uint256,address)";
+            let mut logs = sold();
+            logs[3] = log(PAIR, kind, &[sender, to], &[50, 0, 0, 142]);
+            let settled = chain.settle_swap(&swap(), &market(), &receipt(logs), &block(4, 0));
+            settled.map(|of| of.report.quote_filled)
+        };
+        assert_eq!(swap_of(ROUTER, ACCOUNT), Ok(142));
+        assert_eq!(swap_of(OTHER, ACCOUNT), Err(Unsettled::Logs));
+        assert_eq!(swap_of(ROUTER, OTHER), Err(Unsettled::Logs));
+        let exit_of = |to, more: Option<Log>| {
+            let kind = "Burn(address,uint256,uint256,address)";
+            let mut logs = left();
+            logs[5] = log(PAIR, kind, &[ROUTER, to], &[94, 285]);
+            logs.extend(more);
+            let settled = chain.settle_pool_transaction(&exit(), &receipt(logs), &block(4, 0));
+            settled.map(|of| of.report.amounts.pooled)
+        };
+        assert_eq!(exit_of(ACCOUNT, None), Ok([94, 285]));
+        assert_eq!(exit_of(OTHER, None), Err(Unsettled::Logs));
+        for more in [
+            transfer(TOKENS[0], ACCOUNT, PAIR, 1),
+            transfer(PAIR, Address::ZERO, ACCOUNT, 1),
+        ] {
+            assert_eq!(exit_of(ACCOUNT, Some(more)), Err(Unsettled::Logs));
+        }
     }
 
     #[test]
