@@ -107,6 +107,10 @@ mod tests {
         sent
     }
 
+    fn next_due(delivery: &mut Delivery, now_s: u64) -> Option<u64> {
+        delivery.due(now_s).map(|(one, _)| one.lasts_s)
+    }
+
     #[test]
     fn a_burst_then_one_by_one() {
         let mut delivery = Delivery::default();
@@ -115,6 +119,7 @@ mod tests {
         }
         assert_eq!(sent_by(&mut delivery, 1_000), 5);
         assert_eq!(sent_by(&mut delivery, 1_019), 0);
+        assert_eq!(next_due(&mut delivery, 1_020), Some(5), "in their order");
         assert_eq!(sent_by(&mut delivery, 1_020), 1);
         assert_eq!(sent_by(&mut delivery, 1_060), 2);
         assert_eq!(sent_by(&mut delivery, 9_000), 4);
@@ -146,6 +151,12 @@ mod tests {
         assert_eq!(delivery.due(10_060).map(|(_, dropped)| dropped), Some(0));
         delivery.failed(10_060, Some(86_400));
         assert!(delivery.due(10_360).is_some());
+        // What arrived begins with the shortest wait again.
+        delivery.sent(10_360);
+        delivery.push(message(4));
+        delivery.failed(10_360, None);
+        assert_eq!(next_due(&mut delivery, 10_364), None);
+        assert_eq!(next_due(&mut delivery, 10_365), Some(4));
     }
 
     #[test]

@@ -164,6 +164,19 @@ mod tests {
     }
 
     #[test]
+    fn a_message_states_how_long_its_condition_has_lasted() {
+        let mut schedule = Schedule::new(100);
+        let mut lasts = |now_s: u64, level: &str| {
+            let status = json!({"state": "active", "alive": true, "level": level});
+            let sent = schedule.observe(now_s, conditions(Some(&status)));
+            sent.iter().map(|one| one.lasts_s).collect::<Vec<_>>()
+        };
+        assert_eq!(lasts(1_000, "halted"), [0]);
+        assert_eq!(lasts(1_100, "halted"), [100]);
+        assert_eq!(lasts(1_110, "active"), [100], "until it was last seen");
+    }
+
+    #[test]
     fn memory_is_bounded() {
         let mut schedule = Schedule::new(100);
         let kind = crate::KINDS[0];

@@ -275,6 +275,14 @@ fn limits_are_stated_with_what_is_used() {
         (&json["ttl_max_s"], &json["signatures_unexpired"]),
         (&120.into(), &1.into())
     );
+    // Without another signature since: what has expired is not counted.
+    signer.later(60);
+    let Answer::Limits(text) = signer.service.answer(&Request::Limits) else {
+        panic!("no limits");
+    };
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json["tokens"][0]["signed_unexpired"], "0");
+    assert_eq!(json["signatures_unexpired"], 0);
 }
 
 /// The record of its end has the time of its end, however long ago the last request was: the next start compares it with
