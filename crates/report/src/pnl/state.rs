@@ -295,6 +295,12 @@ mod tests {
         let state = whole.state().unwrap();
         assert_ne!(state.attribution().unwrap().total.numerator, 0);
         assert_eq!(state.base(), 5_000 + 97 - 300 - 40);
+        assert_eq!(state.quote(), -250 + 760 - 3);
+        assert_eq!(state.mark(), Some(4_990));
+        let terms = (state.factor, i128::from(state.denominator));
+        let worth = state.value(7).unwrap();
+        assert_eq!(worth.numerator, 7 * 4_990 * terms.0);
+        assert_eq!(i128::from(worth.denominator), terms.1);
         // A state in other units is not continued.
         let mut other = market.clone();
         other.lot *= 10;
@@ -303,5 +309,46 @@ mod tests {
         wrong.spread += 1;
         assert!(wrong.attribution().is_none());
         assert!(MarketPnl::resume(&market, None, wrong).is_none());
+    }
+
+    /// Before the first mid nothing is valued, and everything is held.
+    #[test]
+    fn what_waits_for_a_price_is_held() {
+        use cambist_core::PoolTransactionKind;
+        use cambist_core::pool::PoolTransactionAmounts;
+
+        let (market, pool) = (testing::market(), testing::pool());
+        let mut pnl = MarketPnl::new(&market);
+        pnl.add_pool(&pool);
+        pnl.open(5_000, 40);
+        pnl.fill(&fill(Side::Buy, 100, 250, None));
+        pnl.fill(&fill(Side::Sell, 30, 76, None));
+        pnl.moved(&PoolTransactionSettlement {
+            order: testing::order(2),
+            market: market.id,
+            kind: PoolTransactionKind::Join,
+            pooled: pool.pooled,
+            lp: pool.lp.id,
+            amounts: PoolTransactionAmounts {
+                pooled: [400, 900],
+                lp: 19,
+                fee: 0,
+            },
+            mid: None,
+        });
+        let state = pnl.state().unwrap();
+        assert_eq!(state.base(), 5_000 + 100 - 3 - 30 - 400);
+        assert_eq!(state.quote(), -250 + 76 - 3 - 900);
+        assert_eq!(state.shares(), Some((pool.lp.id, 40 + 19)));
+        assert_eq!((state.mark(), state.value(1)), (None, None));
+        let resumed = MarketPnl::resume(&market, Some(&pool), state.clone()).unwrap();
+        assert_eq!(resumed.state(), Some(state.clone()));
+        // The shares are those of one pool, whose tokens have an order.
+        let mut other = pool.clone();
+        other.lp.id = TokenId(8);
+        assert!(MarketPnl::resume(&market, Some(&other), state.clone()).is_none());
+        let mut turned = pool;
+        turned.pooled.reverse();
+        assert!(MarketPnl::resume(&market, Some(&turned), state).is_none());
     }
 }

@@ -123,3 +123,35 @@ fn fills_before_the_opening_belong_to_it() {
         Some(2_499_000_000)
     );
 }
+
+#[test]
+fn attributions_are_added_and_subtracted_part_by_part() {
+    let money = |numerator| Money {
+        numerator,
+        denominator: 1,
+        decimals: 0,
+    };
+    let of = |numbers: [i128; 7]| {
+        let [spread, holdings, fees, fee_income, loss, costs, total] = numbers.map(money);
+        Attribution {
+            spread,
+            holdings,
+            fees,
+            pool: Some(PoolAttribution {
+                fee_income,
+                impermanent_loss: loss,
+                move_costs: costs,
+            }),
+            total,
+        }
+    };
+    let one = of([1, 20, -300, 4_000, -50_000, 600_000, 553_721]);
+    let two = of([2, -10, 500, 1_000, 20_000, -100_000, -78_508]);
+    let both = of([3, 10, 200, 5_000, -30_000, 500_000, 475_213]);
+    assert_eq!(one.checked_add(two), Some(both));
+    assert_eq!(both.since(two), Some(one));
+    assert_eq!(both.sum(), Some(both.total));
+    // A pool that was added since counts from then on.
+    let before = Attribution { pool: None, ..two };
+    assert_eq!(both.since(before).and_then(|since| since.pool), both.pool);
+}
