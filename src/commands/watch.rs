@@ -12,7 +12,7 @@ use cambist_host::clock::Clock;
 use cambist_host::secrets;
 use cambist_messages::conditions::conditions;
 use cambist_messages::{
-    Change, Condition, Delivery, KINDS, Message, Schedule, Service, Severity, Template,
+    Change, Condition, Delivery, Message, Schedule, Service, Severity, TEST, Template,
 };
 use clap::Args;
 use serde_json::json;
@@ -202,7 +202,7 @@ async fn test(daemon: &Daemon, channels: Vec<Channel>, json: bool) -> anyhow::Re
     let message = Message {
         change: Change::Raised,
         condition: Condition {
-            kind: KINDS[0],
+            kind: &TEST,
             subject: String::new(),
             summary: "this is a test: nothing is wrong".to_owned(),
         },

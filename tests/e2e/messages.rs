@@ -203,6 +203,8 @@ fn a_test_message_reports_what_arrived_and_a_bad_file_is_refused() {
     );
     let (path, body) = receiver.bodies().remove(0);
     assert_eq!((path.as_str(), &body["topic"]), ("/", &SECRET.into()));
+    // No program takes it for a condition of the daemon.
+    assert!(body.to_string().contains("CambistTest"), "{body}");
 
     with(
         &stage,

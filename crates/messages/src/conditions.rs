@@ -54,6 +54,9 @@ const DATA_STALE: Kind = kind("CambistDataStale", Severity::Ticket, 60);
 const NOT_QUOTING: Kind = kind("CambistNotQuoting", Severity::Ticket, 900);
 const POOL_UNKNOWN: Kind = kind("CambistPoolMoveUnknown", Severity::Ticket, 600);
 
+/// The kind of a test message, which no program takes for a condition of a daemon.
+pub const TEST: Kind = kind("CambistTest", Severity::Ticket, 0);
+
 /// Every kind.
 pub const KINDS: [&Kind; 12] = [
     &GONE,

@@ -10,7 +10,7 @@ pub mod schedule;
 pub mod service;
 pub mod template;
 
-pub use conditions::{Condition, KINDS, Kind, Severity};
+pub use conditions::{Condition, KINDS, Kind, Severity, TEST};
 pub use delivery::Delivery;
 pub use schedule::{Change, Message, Schedule};
 pub use service::Service;

@@ -281,6 +281,33 @@ fn a_refusal_is_logged_in_the_words_of_the_venue() {
     }
 }
 
+/// A cancel that met a fill or another cancel is no mark of its own; what the venue refused has its reason.
+#[test]
+fn refusals_are_marked_with_their_reason_and_late_cancels_are_not() {
+    let telemetry = telemetry();
+    telemetry.begin_timeline();
+    telemetry.observe(&submitted(1));
+    for (endpoint, reason) in [
+        (Endpoint::Cancel, Reason::NothingToCancel),
+        (Endpoint::Submit, Reason::OrderExists),
+    ] {
+        telemetry.observe(&Notification::Refused {
+            endpoint,
+            order: Some(order(1)),
+            reason,
+        });
+    }
+    let page = telemetry.timeline(0);
+    let marks = page["marks"].as_array().unwrap();
+    let refused: Vec<_> = marks
+        .iter()
+        .filter(|mark| mark["kind"] == "refused")
+        .collect();
+    assert_eq!(refused.len(), 1, "{page}");
+    let text = refused[0]["text"].as_str().unwrap();
+    assert!(text.contains("order_submit: OrderExists"), "{text}");
+}
+
 #[test]
 fn an_answer_is_a_success_only_if_no_other_outcome_is_reported() {
     let telemetry = telemetry();

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::timeline::{Entry, Place, What};
 use super::{About, Telemetry, observe, order_text, withheld};
+use crate::adapter;
 use crate::config::money::{mid_text, price, quantity};
 
 /// Most steps of an answer.
@@ -114,6 +115,9 @@ fn kind(entry: &Entry) -> Option<&'static str> {
         Notification::CancelSent { .. } => "cancel",
         // What occurs in normal operation is a step only.
         Notification::RiskRefused { control, .. } if control.is_routine() => return None,
+        Notification::Refused {
+            endpoint, reason, ..
+        } if adapter::is_late_cancel(*endpoint, *reason) => return None,
         Notification::Refused { .. } | Notification::RiskRefused { .. } => "refused",
         Notification::Unknown { .. } => "unknown",
         Notification::TradingStateChanged { level, .. } => match level {
@@ -206,6 +210,11 @@ fn answer(entry: &Entry) -> Option<String> {
         Notification::Acknowledged { micros, .. } => Some(format!("accepted after {micros} µs")),
         Notification::Refused {
             endpoint, reason, ..
+        } if adapter::is_late_cancel(*endpoint, *reason) => {
+            Some("the cancel came too late: the order had ended".to_owned())
+        }
+        Notification::Refused {
+            endpoint, reason, ..
         } => Some(format!("refused, {}: {reason:?}", endpoint.name())),
         Notification::Unknown {
             endpoint, cause, ..
@@ -277,6 +286,7 @@ fn text(about: &About, spec: Option<&MarketSpec>, entry: &Entry) -> String {
             0 => "ready".to_owned(),
             found => format!("ready; {found} orders of earlier runs are accounted for"),
         },
+        (Notification::Refused { .. }, _) => answer(entry).unwrap_or_default(),
         (Notification::Slept { ms }, _) => format!("nothing was decided for {ms} ms"),
         (Notification::Ended { end, .. }, None) => End::name(*end).to_owned(),
         (notification, Some(spec)) => order_text::notification(spec, notification),
