@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use cambist_listener::descriptors::connections_fitting;
-use cambist_server::admin::{AdminConfig, AdminServer};
+use cambist_server::admin::{AdminConfig, AdminError, AdminServer};
 use cambist_server::{BindError, InProcess, Server, ServerConfig, check_address};
 use cambist_venue::AccountId;
 use clap::{Args, Subcommand};
@@ -77,6 +77,11 @@ fn exchange(args: &VenueArgs, json: bool) -> anyhow::Result<Exit> {
         exchange.data_dir = Some(folder.clone());
     }
     telemetry::log::start(exchange.log);
+    if exchange.listen.public_url.is_some() && exchange.data_dir.is_none() {
+        tracing::warn!(
+            "the exchange is public (listen.public_url) and has no data folder (data.dir): every account, balance and order is lost when it stops"
+        );
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -196,8 +201,15 @@ fn admin_server(exchange: &Exchange, handle: &InProcess) -> anyhow::Result<Optio
         listen: admin.listen,
         token: keys::admin_token(&admin.token_file)?.to_string(),
     };
-    let listener = AdminServer::bind(&config, handle)
-        .map_err(|error| Failure::new(Exit::CheckFailed, error.to_string()))?;
+    let listener = AdminServer::bind(&config, handle).map_err(|error| match error {
+        AdminError::Bind(_) => Failure::new(Exit::CheckFailed, error.to_string()),
+        // A restart would not help.
+        AdminError::ShortToken => {
+            let file = admin.token_file.display();
+            Failure::new(Exit::Refused, format!("{file}: {error}"))
+        }
+        AdminError::NotLoopback(_) => Failure::new(Exit::Refused, error.to_string()),
+    })?;
     address::write(&exchange.admin_address_file(), listener.local_addr())?;
     Ok(Some(listener))
 }

@@ -129,7 +129,7 @@ impl Read for PathBuf {
 }
 
 impl Read for Vec<std::net::IpAddr> {
-    const WHAT: &'static str = "a list of addresses in quotes, such as [\"127.0.0.1\"]";
+    const WHAT: &'static str = "a list of IP addresses in quotes, such as [\"127.0.0.1\"], each of one machine and without a port: ranges such as 10.0.0.0/8, and names, are not supported";
     const SHAPE: Shape = Shape::Addresses;
 
     fn read(value: &DeValue<'_>) -> Option<Self> {

@@ -86,6 +86,8 @@ pub struct Exchange {
     pub strict: bool,
     /// Data folder; without one everything is in memory.
     pub data_dir: Option<PathBuf>,
+    /// Whether a data folder that is missing or empty is made, with a new exchange.
+    pub create_data: bool,
     /// How much history is kept beyond what a start needs.
     pub retention: Retention,
     /// How far a folder's time may be ahead of the system clock at a start.
@@ -185,7 +187,7 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<(Exchange, Option<Pl
 
     let bounds = server_limits::read(&mut root);
 
-    let (data_dir, retention, time_ahead_max_ms) = data(root.section("data"), folder);
+    let data = data(root.section("data"), folder);
     let is_kraken = dialect.value == "kraken";
     let kraken = kraken::read(root.section("kraken"), is_kraken, folder);
 
@@ -237,9 +239,10 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<(Exchange, Option<Pl
         require_wallet_for_funds: require_wallet.value,
         market_data: market_data.value,
         strict: compat.value == "strict",
-        data_dir,
-        time_ahead_max_ms,
-        retention,
+        data_dir: data.dir,
+        create_data: data.create,
+        time_ahead_max_ms: data.time_ahead_max_ms,
+        retention: data.retention,
         kraken,
         admin,
         tokens,
@@ -257,19 +260,30 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<(Exchange, Option<Pl
     Some((exchange, play))
 }
 
-/// `[data]`: the folder, what is kept in it, and how far its time may be ahead in milliseconds.
-fn data(mut section: Section<'_, '_>, folder: &Path) -> (Option<PathBuf>, Retention, u64) {
+/// `[data]`.
+struct Data {
+    dir: Option<PathBuf>,
+    create: bool,
+    retention: Retention,
+    time_ahead_max_ms: u64,
+}
+
+fn data(mut section: Section<'_, '_>, folder: &Path) -> Data {
     let dir = section.opt::<PathBuf>("dir");
+    let create = section.or("create", true);
     let keep_days = section.number("keep_days", 30, 0..=36_500);
     let time_ahead_max_s = section.number("time_ahead_max_s", 3_600, 0..=4_000_000_000);
     let keep_mb = section.number("keep_mb", 4_000, 0..=100_000_000);
     section.finish();
-    let retention = Retention {
-        days: small(keep_days.value),
-        bytes: keep_mb.value.saturating_mul(1_000_000),
-    };
-    let dir = dir.map(|dir| folder.join(dir.value));
-    (dir, retention, time_ahead_max_s.value.saturating_mul(1_000))
+    Data {
+        dir: dir.map(|dir| folder.join(dir.value)),
+        create: create.value,
+        retention: Retention {
+            days: small(keep_days.value),
+            bytes: keep_mb.value.saturating_mul(1_000_000),
+        },
+        time_ahead_max_ms: time_ahead_max_s.value.saturating_mul(1_000),
+    }
 }
 
 /// `[admin]`, if it names a file for the token.
@@ -341,6 +355,7 @@ fn token(
     let minimum = section.req::<Money>("order_minimum");
     let maximum = section.req::<Money>("order_maximum");
     let dust = section.req::<Money>("dust");
+    let dust_at = dust.as_ref().map(|dust| dust.at);
     let mut spec = TokenSpec {
         id: TokenId(small(id.value)),
         symbol: symbol?.value,
@@ -362,6 +377,16 @@ fn token(
                 spec.symbol
             ),
         );
+    }
+    if let Some(at) = dust_at
+        && spec.dust > spec.minimum
+    {
+        // Every order would count as filled while more than the smallest order of it is left.
+        let what = format!(
+            "token {}: dust must not be above order_minimum",
+            spec.symbol
+        );
+        section.problem(at, what);
     }
     section.finish();
     Some((contract?, spec))

@@ -3,6 +3,7 @@
 //! The content of the folder applies. The configuration file created the exchange once; later changes are reported and
 //! not applied, and another exchange is refused.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::Context;
@@ -39,15 +40,18 @@ impl MakerKeyState {
 /// The exchange of a folder; a new one if the folder is empty, with new keys if necessary. No keys are created for an
 /// existing exchange.
 pub fn open(folder: &Path, exchange: &Exchange) -> anyhow::Result<(Durable, MakerKeyState)> {
+    if !exchange.create_data && is_without_files(folder) {
+        return Err(no_exchange(folder).into());
+    }
     let data = DataFolder::take(folder)
         .map_err(failure)?
         .with_retention(exchange.retention)
         .with_time_bound(Clock::system().now(), exchange.time_ahead_max_ms);
     let Some(durable) = data.recover().map_err(failure)? else {
-        let maker = keys::load_or_make(&exchange.maker.keys_dir)?;
-        let (venue, agents) = setup::venue(exchange, &maker)?;
-        tracing::info!(folder = %folder.display(), "created a new exchange in the data folder");
-        let durable = data.begin(venue, agents).map_err(failure)?;
+        if !exchange.create_data {
+            return Err(no_exchange(folder).into());
+        }
+        let durable = created(folder, &data, exchange)?;
         return Ok((durable, MakerKeyState::Matching));
     };
     let wanted = setup::config(exchange)?;
@@ -136,6 +140,50 @@ fn differing(wanted: &VenueConfig, kept: &VenueConfig) -> Vec<&'static str> {
     ];
     let parts = parts.into_iter().filter(|(_, differs)| *differs);
     parts.map(|(name, _)| name).collect()
+}
+
+/// A new exchange in the folder, whose maker's account gets the keys of the file's folder of keys.
+fn created(folder: &Path, data: &DataFolder, exchange: &Exchange) -> anyhow::Result<Durable> {
+    let keys_dir = &exchange.maker.keys_dir;
+    let has_keys = keys::exist(keys_dir);
+    let maker = keys::load_or_make(keys_dir)?;
+    let (venue, agents) = setup::venue(exchange, &maker)?;
+    let durable = data.begin(venue, agents).map_err(|error| {
+        let error = failure(error);
+        let what = format!(
+            "no exchange was created in the data folder {}: {}",
+            folder.display(),
+            error.message
+        );
+        Failure::new(error.exit, what)
+    })?;
+    let folder = folder.display();
+    if has_keys {
+        tracing::warn!(
+            %folder,
+            keys_dir = %keys_dir.display(),
+            "created a new exchange, without accounts and funds of an earlier one, although the folder of keys has keys already: if an exchange ran with them, its data folder is missing, such as a volume that is not mounted; data.create = false prevents this"
+        );
+    } else {
+        tracing::info!(%folder, "created a new exchange in the data folder");
+    }
+    Ok(durable)
+}
+
+/// Whether the folder is missing or has nothing in it.
+fn is_without_files(folder: &Path) -> bool {
+    folder.read_dir().map_or_else(
+        |error| error.kind() == ErrorKind::NotFound,
+        |mut files| files.next().is_none(),
+    )
+}
+
+fn no_exchange(folder: &Path) -> Failure {
+    let what = format!(
+        "the data folder {} is missing or has no exchange, and data.create = false: mount the volume, restore a backup with cambist venue restore, or set data.create = true once for a new exchange",
+        folder.display()
+    );
+    Failure::new(Exit::Refused, what)
 }
 
 fn maker_key_state(
@@ -233,6 +281,31 @@ mod tests {
         wanted.limits.open_orders_max += 1;
         wanted.delays.order_ms += 1;
         assert_eq!(differing(&wanted, &kept), ["[delays]", "[limits]"]);
+    }
+
+    #[test]
+    fn a_missing_folder_is_made_unless_the_file_forbids_it() {
+        let folder = crate::testing::private_folder();
+        let data = folder.path().join("data");
+        let careful = exchange(&folder, "# create = true", "create = false");
+        let refused = || {
+            let error = open(&data, &careful).err().unwrap();
+            let failure = error.downcast::<Failure>().unwrap();
+            assert_eq!(failure.exit, Exit::Refused);
+            assert!(failure.message.contains("data.create = false"), "{failure}");
+        };
+        refused();
+        assert!(!data.exists(), "nothing is made");
+        keys::make_folder(&data).unwrap();
+        refused();
+        assert!(is_without_files(&data));
+        // As a fresh volume has it: no exchange, but not empty either.
+        std::fs::create_dir(data.join("lost+found")).unwrap();
+        refused();
+        assert!(!keys::exist(&careful.maker.keys_dir), "no keys either");
+        let usual = exchange(&folder, "", "");
+        started(&data, &usual);
+        started(&data, &careful);
     }
 
     #[test]

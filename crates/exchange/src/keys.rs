@@ -37,6 +37,13 @@ pub fn load_or_make(dir: &Path) -> anyhow::Result<MakerKeys> {
     of(dir, api_key, &eddsa_key)
 }
 
+/// Whether the folder has one of them.
+pub fn exist(dir: &Path) -> bool {
+    FILES
+        .iter()
+        .any(|name| dir.join(name).symlink_metadata().is_ok())
+}
+
 /// Reads both if they exist. For an existing exchange: new keys would not match its account.
 pub fn load(dir: &Path) -> anyhow::Result<Option<MakerKeys>> {
     if FILES

@@ -98,8 +98,15 @@ pub(super) fn by_token(
                     amounts.insert(token.id, units);
                 }
             }
-            (None, _) => section.problem(at, format!("{name} names a token that is not listed")),
-            (Some(_), None) => section.problem(at, format!("{name} must be amounts in quotes")),
+            (None, _) => {
+                let what =
+                    format!("{name} names a token that is not listed: no [[token]] is {symbol:?}");
+                section.problem(at, what);
+            }
+            (Some(_), None) => {
+                let what = format!("{name} must be amounts in quotes, and that of {symbol} is not");
+                section.problem(at, what);
+            }
         }
     }
     amounts

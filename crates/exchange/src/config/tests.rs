@@ -57,7 +57,7 @@ fn mistakes_of_addresses_and_bounds_are_named() {
         (
             "# USDC = \"1\"",
             "DAI = \"1\"",
-            "accounts.opening_fee names a token that is not listed",
+            "accounts.opening_fee names a token that is not listed: no [[token]] is \"DAI\"",
         ),
     ] {
         let refused = exchange_refused(from, to);
@@ -132,7 +132,32 @@ fn mistakes_of_the_exchanges_file_are_named() {
         (
             "# ETH = \"0.001\"",
             "DAI = \"0.001\"",
-            "fees.withdrawal names a token that is not listed",
+            "fees.withdrawal names a token that is not listed: no [[token]] is \"DAI\"",
+        ),
+        (
+            "ETH = \"20\"",
+            "DAI = \"20\"",
+            "maker.funds names a token that is not listed: no [[token]] is \"DAI\"",
+        ),
+        (
+            "ETH = \"20\"",
+            "ETH = 20",
+            "maker.funds must be amounts in quotes, and that of ETH is not",
+        ),
+        (
+            "dust = \"0.0001 ETH\"",
+            "dust = \"0.0011 ETH\"",
+            "token ETH: dust must not be above order_minimum",
+        ),
+        (
+            "# trusted_proxies = [\"127.0.0.1\"]",
+            "trusted_proxies = [\"127.0.0.1\", \"10.0.0.0/8\"]",
+            "listen.trusted_proxies must be a list of IP addresses",
+        ),
+        (
+            "# trusted_proxies = [\"127.0.0.1\"]",
+            "trusted_proxies = [\"localhost\"]",
+            "ranges such as 10.0.0.0/8, and names, are not supported",
         ),
         (
             "late_failures_permille = 0",

@@ -18,7 +18,7 @@ use crate::durable::log_format::{FolderId, Opening, Place};
 use crate::durable::log_writer::Writer;
 use crate::durable::manifest::{MANIFEST, Manifest};
 use crate::durable::recover::{Recovered, no_snapshot, recover};
-use crate::durable::{DataError, RecoveryFacts, io_of, snapshot, snapshotter, upgrade};
+use crate::durable::{DataError, RecoveryFacts, io_in, io_of, snapshot, snapshotter, upgrade};
 use crate::state::State;
 
 /// Bytes of a segment.
@@ -107,7 +107,7 @@ impl DataFolder {
             self.remove(&files.partial)?;
             // Durable before a file of the same name is created and renamed.
             let gone = self.disk.sync_folder();
-            gone.map_err(io_of(&*self.disk, "folder"))?;
+            gone.map_err(io_in(&*self.disk, "syncing"))?;
         }
         if files.snapshots.is_empty() {
             // If there was an exchange, none is created over its remains.
@@ -175,7 +175,7 @@ impl DataFolder {
         // The log before the snapshot: a snapshot without a log could be one whose log was lost.
         let writer = self.writer(folder, place)?;
         snapshot::write(disk, &Opening { folder, place }, &state)
-            .map_err(io_of(disk, "first snapshot"))?;
+            .map_err(io_in(disk, "writing the first snapshot in"))?;
         Ok(Ready {
             state,
             writer,
@@ -219,7 +219,7 @@ impl DataFolder {
 
     fn writer(&self, folder: FolderId, place: Place) -> Result<Writer, DataError> {
         Writer::begin(Arc::clone(&self.disk), folder, place, self.segment_bytes)
-            .map_err(io_of(&*self.disk, "creating a new segment of the log"))
+            .map_err(io_in(&*self.disk, "creating a new segment of the log in"))
     }
 
     pub(super) fn start(&self, ready: Ready) -> Result<Durable, DataError> {
@@ -230,7 +230,7 @@ impl DataFolder {
         } = ready;
         let (segment_start, segments) = sync_channel(1);
         let snapshots = snapshotter::start(Arc::clone(&self.disk), self.retention, segments)
-            .map_err(io_of(&*self.disk, "thread"))?;
+            .map_err(io_in(&*self.disk, "starting the thread that writes to"))?;
         // Many restarts must not accumulate a long replay.
         let _ = segment_start.try_send(writer.place().position);
         Ok(Durable {
@@ -246,10 +246,10 @@ impl DataFolder {
         if Manifest::read(&*self.disk)?.is_some() {
             self.remove(&[MANIFEST.to_owned()])?;
             let gone = self.disk.sync_folder();
-            gone.map_err(io_of(&*self.disk, "folder"))?;
+            gone.map_err(io_in(&*self.disk, "syncing"))?;
         }
         let mut names: Vec<_> = files.segments.iter().copied().map(segment_name).collect();
-        let all = self.disk.list().map_err(io_of(&*self.disk, "listing"))?;
+        let all = self.disk.list().map_err(io_in(&*self.disk, "listing"))?;
         names.extend(all.into_iter().filter(|name| name == GENERATIONS));
         self.remove(&names)
     }

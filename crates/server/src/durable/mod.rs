@@ -235,6 +235,12 @@ fn io_of(disk: &dyn Disk, name: &str) -> impl FnOnce(io::Error) -> DataError {
     move |source| DataError::Io { what, source }
 }
 
+/// Adds an operation that concerns no single file, and the folder, to an I/O error.
+fn io_in(disk: &dyn Disk, doing: &str) -> impl FnOnce(io::Error) -> DataError {
+    let what = format!("{doing} {}", disk.name());
+    move |source| DataError::Io { what, source }
+}
+
 /// Inputs that a folder should hold and does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MissingInputs {
