@@ -8,8 +8,8 @@ use cambist_core::math::decimal;
 use cambist_core::{Amount, Hash, TokenId, TokenSpec};
 use cambist_protocol::{Address, code};
 use cambist_venue::{
-    AccountId, Fault, FeeSchedule, LogEntry, MarketConfig, Operator, PoolConfig, PoolStatus,
-    PriceBand, TokenConfig, Venue,
+    AccountId, AccountOpening, Fault, FeeSchedule, Limits, LogEntry, MarketConfig, Operator,
+    PoolConfig, PoolStatus, PriceBand, TokenConfig, Venue,
 };
 use serde::Serialize;
 
@@ -66,6 +66,49 @@ pub(super) fn pools(pools: &[PoolConfig], venue: &Venue) -> Vec<Fields> {
         fields.fields
     };
     pools.iter().map(pool).collect()
+}
+
+/// What the exchange applies of the settings that requests change, with the fields of those requests.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Settings {
+    market_fees: BTreeMap<String, Fields>,
+    service_fees: Fields,
+    account_opening: Fields,
+    limits: Fields,
+}
+
+impl Settings {
+    pub fn of(venue: &Venue) -> Self {
+        let shown = |show: &dyn Fn(&mut Shown<'_>)| {
+            let mut fields = Shown::new(venue);
+            show(&mut fields);
+            fields.fields
+        };
+        let config = venue.config();
+        let market_fees = venue.listed_markets().map(|(_, market)| {
+            let fees = shown(&|fields| {
+                fields.number("maker_fee_bips", market.maker_fee_bips);
+                fields.number("taker_fee_bips", market.taker_fee_bips);
+            });
+            (market.name.clone(), fees)
+        });
+        Self {
+            market_fees: market_fees.collect(),
+            service_fees: shown(&|fields| fields.service_fees(&config.fees)),
+            account_opening: shown(&|fields| fields.account_opening(&config.opening)),
+            limits: shown(&|fields| fields.limits(&config.limits)),
+        }
+    }
+}
+
+/// All values that a request sets, those included that it keeps because they were not given; `None` for other requests.
+pub(super) fn set_by(request: &Operator, venue: &Venue) -> Option<Fields> {
+    let mut fields = Shown::new(venue);
+    fields
+        .of(request)
+        .starts_with("set-")
+        .then_some(fields.fields)
 }
 
 pub(super) type Fields = BTreeMap<String, Shape>;
@@ -329,31 +372,11 @@ impl<'a> Shown<'a> {
                 "set-service-fees"
             }
             Operator::SetAccountOpening(opening) => {
-                self.flag("order_minimum", opening.order_minimum);
-                self.number("reserved", opening.reserved);
-                self.table("fee", &opening.fee);
+                self.account_opening(opening);
                 "set-account-opening"
             }
             Operator::SetLimits(limits) => {
-                for (name, limit) in [
-                    ("open_orders_max", limits.open_orders_max),
-                    ("history_orders_max", limits.history_orders_max),
-                    (
-                        "internal_history_orders_max",
-                        limits.internal_history_orders_max,
-                    ),
-                    ("orders_page", limits.orders_page),
-                    ("orders_page_max", limits.orders_page_max),
-                    ("depth_levels", limits.depth_levels),
-                    ("depth_levels_max", limits.depth_levels_max),
-                    ("open_submissions_max", limits.open_submissions_max),
-                    ("history_submissions_max", limits.history_submissions_max),
-                    ("accounts_max", limits.accounts_max),
-                    ("log_max", limits.log_max),
-                    ("approved_hashes_max", limits.approved_hashes_max),
-                ] {
-                    self.number(name, limit);
-                }
+                self.limits(limits);
                 "set-limits"
             }
             Operator::SetDelays(delays) => {
@@ -477,6 +500,34 @@ impl<'a> Shown<'a> {
         self.number("fee_bips", fee_bips);
         self.amount("join_fee", pooled[1], fees[0]);
         self.amount("exit_fee", pooled[1], fees[1]);
+    }
+
+    fn account_opening(&mut self, opening: &AccountOpening) {
+        self.flag("order_minimum", opening.order_minimum);
+        self.number("reserved", opening.reserved);
+        self.table("fee", &opening.fee);
+    }
+
+    fn limits(&mut self, limits: &Limits) {
+        for (name, limit) in [
+            ("open_orders_max", limits.open_orders_max),
+            ("history_orders_max", limits.history_orders_max),
+            (
+                "internal_history_orders_max",
+                limits.internal_history_orders_max,
+            ),
+            ("orders_page", limits.orders_page),
+            ("orders_page_max", limits.orders_page_max),
+            ("depth_levels", limits.depth_levels),
+            ("depth_levels_max", limits.depth_levels_max),
+            ("open_submissions_max", limits.open_submissions_max),
+            ("history_submissions_max", limits.history_submissions_max),
+            ("accounts_max", limits.accounts_max),
+            ("log_max", limits.log_max),
+            ("approved_hashes_max", limits.approved_hashes_max),
+        ] {
+            self.number(name, limit);
+        }
     }
 
     fn service_fees(&mut self, fees: &FeeSchedule) {

@@ -83,15 +83,21 @@ impl AdminApi {
         if requested.name == table::SETTLE_ALL {
             return self.settle_withdrawals(requested, body);
         }
-        let (operator, amount) = self.shell.machine.read(|venue| {
+        let asked = self.shell.machine.read(|venue| {
             let fields = Fields::new(requested, body, venue)?;
-            let operator = request_fields::operator(requested, &fields)?;
-            let amount = operator.as_ref();
-            let amount = amount.and_then(|operator| request_fields::amount_text(operator, venue));
-            Ok::<_, ErrorResponse>((operator, amount))
+            let Some(operator) = request_fields::operator(requested, &fields)? else {
+                return Ok(None);
+            };
+            let executed = responses::Executed {
+                done: true,
+                account_id: None,
+                amount: request_fields::amount_text(&operator, venue),
+                set: log_view::set_by(&operator, venue),
+            };
+            Ok::<_, ErrorResponse>(Some((operator, executed)))
         })??;
-        match operator {
-            Some(operator) => self.operate(requested, operator, amount),
+        match asked {
+            Some((operator, executed)) => self.operate(requested, operator, executed),
             None => self.look(requested, body),
         }
     }
@@ -100,7 +106,7 @@ impl AdminApi {
         &self,
         requested: &OperatorRequest,
         operator: Operator,
-        amount: Option<String>,
+        executed: responses::Executed,
     ) -> Result<Vec<u8>, ErrorResponse> {
         match self.ask(&Asked::Operator(operator))? {
             Answered::Done(account) => {
@@ -111,9 +117,8 @@ impl AdminApi {
                     "operator request executed"
                 );
                 Ok(to_bytes(&responses::Executed {
-                    done: true,
                     account_id,
-                    amount,
+                    ..executed
                 }))
             }
             _ => Err(ErrorResponse::internal()),
@@ -159,6 +164,7 @@ impl AdminApi {
             done: true,
             account_id: Some(founder.0),
             amount: None,
+            set: None,
         }))
     }
 
@@ -249,11 +255,7 @@ impl AdminApi {
             },
             ("audit", ..) => {
                 machine.audit()?;
-                Ok(to_bytes(&responses::Executed {
-                    done: true,
-                    account_id: None,
-                    amount: None,
-                }))
+                Ok(to_bytes(&machine.read(responses::Audited::of)?))
             }
             ("log", ..) => match self.ask(&Asked::Log { limit, offset })? {
                 Answered::Log(entries) => {
@@ -264,11 +266,14 @@ impl AdminApi {
             },
             ("status", ..) => match self.ask(&Asked::ExchangeInfo)? {
                 Answered::Exchange(view) => {
-                    let sizes = machine.read(|venue| (venue.now(), venue.open_orders()))?;
+                    let (sizes, settings) = machine.read(|venue| {
+                        let sizes = (venue.now(), venue.open_orders());
+                        (sizes, log_view::Settings::of(venue))
+                    })?;
                     let failures = machine.audit_failures();
                     let ahead_ms = self.shell.clock.reading().ahead_ms;
                     Ok(to_bytes(&responses::Status::of(
-                        &view, sizes, ahead_ms, failures,
+                        &view, sizes, ahead_ms, failures, settings,
                     )))
                 }
                 _ => Err(ErrorResponse::internal()),

@@ -7,6 +7,7 @@ use cambist_protocol::Address;
 use cambist_venue::{AccountView, BalanceView, ExchangeView, Venue};
 use serde::Serialize;
 
+use crate::admin::log_view::{Fields, Settings};
 use crate::admin::request_fields::mode_word;
 use crate::responses;
 
@@ -20,6 +21,32 @@ pub(super) struct Executed {
     /// What was booked or announced, in whole tokens with their symbol.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub amount: Option<String>,
+    /// All values of what was set, named as the request's fields.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub set: Option<Fields>,
+}
+
+/// An audit that found nothing wrong.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Audited {
+    pub done: bool,
+    pub checked: &'static str,
+    pub open_orders: usize,
+    pub tokens: usize,
+    pub markets: usize,
+}
+
+impl Audited {
+    pub fn of(venue: &Venue) -> Self {
+        Self {
+            done: true,
+            checked: "every account's balances sum up to what circulates of each token, what is locked is what orders and requests lock, and the books have every open order at its price",
+            open_orders: venue.open_orders(),
+            tokens: venue.listed_tokens().count(),
+            markets: venue.listed_markets().count(),
+        }
+    }
 }
 
 /// An account with everything it holds.
@@ -100,6 +127,8 @@ pub(super) struct Status {
     exchange_address: String,
     open_orders: usize,
     failed_audits: u64,
+    #[serde(flatten)]
+    settings: Settings,
 }
 
 impl Status {
@@ -108,6 +137,7 @@ impl Status {
         sizes: (VenueTime, usize),
         clock_ahead_ms: u64,
         failed_audits: u64,
+        settings: Settings,
     ) -> Self {
         Self {
             mode: mode_word(view.mode),
@@ -117,6 +147,7 @@ impl Status {
             exchange_address: Address(view.exchange).to_string(),
             open_orders: sizes.1,
             failed_audits,
+            settings,
         }
     }
 }

@@ -618,7 +618,7 @@ pub static OPERATOR_REQUESTS: [OperatorRequest; 42] = [
     ),
     look(
         "status",
-        "Show mode, fees and sizes of the exchange",
+        "Show mode, time, open orders, fees and limits of the exchange",
         &[],
         "status",
     ),
@@ -642,7 +642,12 @@ pub static OPERATOR_REQUESTS: [OperatorRequest; 42] = [
     ),
     look("tokens", "Show every listed token", &[], "tokens"),
     look("pools", "Show every listed pool", &[], "pools"),
-    look("audit", "Check that the books add up", &[], "audit"),
+    look(
+        "audit",
+        "Check that the books add up, and show what was checked",
+        &[],
+        "audit",
+    ),
     look(
         "log",
         "Show the operator's requests, newest first",

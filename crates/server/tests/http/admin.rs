@@ -493,9 +493,33 @@ fn modes_faults_and_partial_changes_reach_the_exchange() {
     );
     let fees = json!({"transfer": {"QQQ": "5", "AAA": "7"}, "onchain": {"withdraw": "9"}});
     operator.request("set-service-fees", &fees).good();
+    let set = operator.request("set-service-fees", &json!({"update": {"1": 3}}));
+    // In whole tokens, with what was set before.
+    let shown = &set.good()["set"];
+    assert_eq!(shown["update QQQ_units"], "3");
+    assert_eq!(shown["transfer AAA_units"], "7");
+    assert!(
+        shown["update QQQ"].as_str().unwrap().ends_with(" QQQ"),
+        "{shown}"
+    );
     operator
-        .request("set-service-fees", &json!({"update": {"1": 3}}))
+        .request("set-limits", &json!({"open_orders_max": 200}))
         .good();
+    let status = operator.look("status", "");
+    assert_eq!(&status.good()["serviceFees"], shown);
+    assert_eq!(status.body["limits"]["open_orders_max"], 200);
+    assert_eq!(status.body["limits"]["orders_page"], 50);
+    let market = &status.body["marketFees"]["AAA-QQQ"];
+    assert!(market["taker_fee_bips"].is_u64(), "{}", status.body);
+    assert!(status.body["accountOpening"]["reserved"].is_u64());
+    let audit = operator.look("audit", "");
+    assert!(
+        audit.good()["checked"]
+            .as_str()
+            .unwrap()
+            .contains("balances")
+    );
+    assert!(audit.body["openOrders"].is_u64(), "{}", audit.body);
     let info = exchange.ask(&Call::get("/api/v3/exchange/info"));
     assert_eq!(
         info.good()["transferFees"],
