@@ -4,7 +4,7 @@
 //! token is read from its file. The request is written by hand, because the buffer with the token is wiped; HTTP
 //! libraries keep copies of headers.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use anyhow::Context;
 use cambist_protocol::wire::Failure as Refused;
 use cambist_server::admin::{Field, FieldKind, OPERATOR_REQUESTS, OperatorRequest, PREFIX, find};
 use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use serde_json::{Map, Value, json};
 
 use super::{print_json, print_text};
@@ -48,8 +48,8 @@ pub struct OperatorArgs {
     /// Configuration file of the exchange, with the listener's address and the token file
     #[arg(long, value_name = "FILE", required_unless_present_all = ["address", "token_file"])]
     config: Option<PathBuf>,
-    /// Address of the exchange's operator listener
-    #[arg(long, value_name = "ADDRESS")]
+    /// Address of the exchange's operator listener: IP:PORT or localhost:PORT
+    #[arg(long, value_name = "ADDRESS", value_parser = listener_address)]
     address: Option<SocketAddr>,
     /// File with the token, mode 0600
     #[arg(long, value_name = "FILE")]
@@ -60,6 +60,19 @@ pub struct OperatorArgs {
 pub struct Operator {
     address: SocketAddr,
     token: Zeroizing<String>,
+    /// The beginning of a command to the same exchange, for messages.
+    command: String,
+}
+
+/// A request that got no answer.
+#[derive(Debug, thiserror::Error)]
+enum NoAnswer {
+    /// Nothing was sent.
+    #[error("{0}")]
+    NotSent(String),
+    /// The request may have arrived, so that it may have been carried out.
+    #[error("{0}")]
+    Lost(String),
 }
 
 /// One request as given.
@@ -115,7 +128,7 @@ fn subcommand(request: &'static OperatorRequest) -> Command {
         request.example
     );
     let fields = request.fields.iter().filter(|field| is_offered(field));
-    Command::new(request.name)
+    let command = Command::new(request.name)
         .about(request.about)
         .after_help(example)
         .args(fields.map(|field| {
@@ -129,7 +142,37 @@ fn subcommand(request: &'static OperatorRequest) -> Command {
                 FieldKind::Word(words) => arg.value_parser(words.to_vec()),
                 _ => arg,
             }
-        }))
+        }));
+    if !CHANGE_WHAT_IS_GIVEN.contains(&request.name) {
+        return command;
+    }
+    // Without any of them the request would change nothing and be reported as done.
+    let optional = request.fields.iter().filter(|field| !field.required);
+    let changed = ArgGroup::new("changed").required(true).multiple(true);
+    command.group(changed.args(optional.map(|field| field.name)))
+}
+
+/// Requests in which absent fields keep their values.
+const CHANGE_WHAT_IS_GIVEN: [&str; 5] = [
+    "set-pool",
+    "set-service-fees",
+    "set-account-opening",
+    "set-limits",
+    "set-delays",
+];
+
+/// Tables of amounts that are not amounts of a listed token: fees of the chain, which are only displayed.
+const WITHOUT_SYMBOL: &str = "onchain";
+
+/// Parses the address of a listener. The listener is on this machine, so that `localhost` is its usual address.
+fn listener_address(text: &str) -> Result<SocketAddr, String> {
+    let numeric = match text.strip_prefix("localhost:") {
+        Some(port) => format!("127.0.0.1:{port}"),
+        None => text.to_owned(),
+    };
+    numeric.parse().map_err(|_| {
+        "expected an IP address or localhost, and a port, such as 127.0.0.1:8788".to_owned()
+    })
 }
 
 /// Converts a name to an option name. Names live as long as the program, as the table does.
@@ -169,14 +212,23 @@ fn add(body: &mut Map<String, Value>, field: &Field, value: &str) -> Result<(), 
         let what = format!("{value:?} is not NAME=AMOUNT\n");
         return Err(clap::Error::raw(ErrorKind::ValueValidation, what));
     };
+    // In the configuration file the same digits are whole tokens.
+    let is_ambiguous = amount.bytes().all(|byte| byte.is_ascii_digit()) && amount != "0";
+    if is_ambiguous && field.name != WITHOUT_SYMBOL {
+        let what = format!(
+            "{value:?} could be base units or whole tokens: write the amount with its symbol, \"{name}={amount} {name}\"\n"
+        );
+        return Err(clap::Error::raw(ErrorKind::ValueValidation, what));
+    }
     let table = body.entry(field.name.to_owned()).or_insert(json!({}));
     table[name] = json!(amount);
     Ok(())
 }
 
-/// Sends a request to a running exchange and prints the answer; exit 1 if it is refused.
+/// Sends a request to a running exchange and prints the answer; exit 1 if it is refused, or not known to be executed.
 pub fn run(args: &AdminArgs, json: bool) -> anyhow::Result<Exit> {
-    let answer = Operator::of(&args.operator)?.ask(&args.asked)?;
+    let exchange = args.operator.exchange()?;
+    let answer = Operator::of(&args.operator, exchange.as_ref())?.ask(&args.asked)?;
     if json {
         print_json(&answer)?;
     } else {
@@ -185,13 +237,32 @@ pub fn run(args: &AdminArgs, json: bool) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+impl OperatorArgs {
+    /// The exchange's file, if one is named.
+    pub fn exchange(&self) -> anyhow::Result<Option<Exchange>> {
+        Ok(self.config.as_deref().map(Exchange::load).transpose()?)
+    }
+
+    /// The beginning of a command to the same exchange.
+    fn command(&self) -> String {
+        let mut command = "cambist venue admin".to_owned();
+        if let Some(config) = &self.config {
+            command += &format!(" --config {}", config.display());
+        }
+        if let Some(address) = &self.address {
+            command += &format!(" --address {address}");
+        }
+        if let Some(file) = &self.token_file {
+            command += &format!(" --token-file {}", file.display());
+        }
+        command
+    }
+}
+
 impl Operator {
     /// Finds the listener and reads the token.
-    pub fn of(args: &OperatorArgs) -> anyhow::Result<Self> {
-        let exchange = args.config.as_deref().map(Exchange::load).transpose()?;
-        let admin = exchange
-            .as_ref()
-            .and_then(|exchange| exchange.admin.as_ref());
+    pub fn of(args: &OperatorArgs, exchange: Option<&Exchange>) -> anyhow::Result<Self> {
+        let admin = exchange.and_then(|exchange| exchange.admin.as_ref());
         let off = || {
             Failure::new(
                 Exit::Refused,
@@ -203,23 +274,29 @@ impl Operator {
             .as_ref()
             .or(admin.map(|admin| &admin.token_file))
             .ok_or_else(off)?;
-        let address = match (args.address, &exchange) {
+        let address = match (args.address, exchange) {
             (Some(address), _) => address,
-            (None, Some(exchange)) => running(exchange).ok_or_else(|| {
-                Failure::new(
-                    Exit::CheckFailed,
-                    "the exchange is not running, or has no operator listener",
-                )
-            })?,
+            (None, Some(exchange)) => listening(exchange)?.ok_or_else(off)?,
             (None, None) => return Err(off().into()),
         };
-        Self::at(address, token_file)
+        let token = secrets::read(token_file, false)?;
+        Ok(Self {
+            address,
+            token,
+            command: args.command(),
+        })
     }
 
     /// The listener at this address, with the token of a file.
     pub fn at(address: SocketAddr, token_file: &Path) -> anyhow::Result<Self> {
-        let token = secrets::read(token_file, false)?;
-        Ok(Self { address, token })
+        Ok(Self {
+            address,
+            token: secrets::read(token_file, false)?,
+            command: format!(
+                "cambist venue admin --address {address} --token-file {}",
+                token_file.display()
+            ),
+        })
     }
 
     /// Sends a request of the table by its name.
@@ -228,24 +305,96 @@ impl Operator {
         self.ask(&Asked { request, body })
     }
 
+    /// A command to this exchange, for messages.
+    pub fn command(&self, request: &str) -> String {
+        format!("{} {request}", self.command)
+    }
+
     fn ask(&self, asked: &Asked) -> anyhow::Result<Value> {
-        let (status, text) = ask(self.address, &self.token, asked)
-            .with_context(|| format!("sending the request to the exchange at {}", self.address))?;
+        let (status, text) = match ask(self.address, &self.token, asked) {
+            Ok(answer) => answer,
+            Err(NoAnswer::NotSent(why)) => {
+                return Err(Failure::new(Exit::CheckFailed, why).into());
+            }
+            Err(NoAnswer::Lost(why)) => return Err(self.unknown(asked, &why).into()),
+        };
         if status == 200 {
-            return serde_json::from_str(&text).context("reading the exchange's answer");
+            return serde_json::from_str(&text).map_err(|error| {
+                self.unknown(asked, &format!("an invalid answer ({error})"))
+                    .into()
+            });
         }
         let refused = Refused::read(text.as_bytes());
-        Err(Failure::new(Exit::CheckFailed, refused.message).into())
+        let why = if refused.reason.is_some() {
+            refused.message
+        } else {
+            // Not the form of an exchange; the text may be empty.
+            format!(
+                "HTTP status {status} {:?} from {}, which may not be the operator listener of an exchange",
+                refused.message, self.address
+            )
+        };
+        if status >= 500 {
+            // It failed in the middle, or its record could not be written.
+            return Err(self.unknown(asked, &why).into());
+        }
+        Err(Failure::new(Exit::CheckFailed, why).into())
+    }
+
+    /// The error of a request whose effect is not known.
+    fn unknown(&self, asked: &Asked, why: &str) -> Failure {
+        let (address, name) = (self.address, asked.request.name);
+        let what = if asked.request.is_read {
+            format!("no answer to {name} from the exchange at {address}: {why}")
+        } else {
+            format!(
+                "{name} may have been carried out, now or later, because the exchange at {address} did not answer: {why}; before repeating it, see: {}",
+                self.command(&shown_by(asked))
+            )
+        };
+        Failure::new(Exit::CheckFailed, what)
     }
 }
 
-/// Address of the operator listener of a running exchange.
-fn running(exchange: &Exchange) -> Option<SocketAddr> {
-    let text = std::fs::read_to_string(exchange.admin_address_file()).ok()?;
-    text.strip_suffix('\n')?.parse().ok()
+/// The request that shows whether another one was carried out.
+fn shown_by(asked: &Asked) -> String {
+    let given = |name| asked.body.get(name).and_then(Value::as_str);
+    match asked.request.name {
+        "deposit" | "withdraw" | "announce-deposit" | "confirm-deposit" | "freeze" | "thaw" => {
+            let account = given("account").unwrap_or("N");
+            format!("account --account {account}")
+        }
+        "list-token" | "delist-token" | "open-token" | "close-token" => "tokens".to_owned(),
+        "list-pool" | "delist-pool" | "set-pool" => "pools".to_owned(),
+        "set-mode" => "status".to_owned(),
+        _ => "log --limit 5".to_owned(),
+    }
 }
 
-fn ask(address: SocketAddr, token: &str, asked: &Asked) -> anyhow::Result<(u16, String)> {
+/// Address of the operator listener of an exchange that was started from this file; `None` if it has none.
+///
+/// Only a free port has to be read from the address file. Several exchanges may have one folder of keys, such as a copy
+/// that is tried on other ports, and the file has the address of the one that was started last.
+fn listening(exchange: &Exchange) -> anyhow::Result<Option<SocketAddr>> {
+    let Some(admin) = &exchange.admin else {
+        return Ok(None);
+    };
+    if admin.listen.port() != 0 {
+        return Ok(Some(admin.listen));
+    }
+    let file = exchange.admin_address_file();
+    let text = std::fs::read_to_string(&file).ok();
+    let address = text.and_then(|text| text.strip_suffix('\n')?.parse().ok());
+    address.map(Some).ok_or_else(|| {
+        let what = format!(
+            "the exchange is not running: it writes the address of its operator listener to {}, which does not have one",
+            file.display()
+        );
+        Failure::new(Exit::CheckFailed, what).into()
+    })
+}
+
+fn ask(address: SocketAddr, token: &str, asked: &Asked) -> Result<(u16, String), NoAnswer> {
     let body = Value::Object(asked.body.clone()).to_string();
     let (method, target, body) = if asked.request.is_read {
         let pairs = asked
@@ -259,26 +408,56 @@ fn ask(address: SocketAddr, token: &str, asked: &Asked) -> anyhow::Result<(u16, 
         ("POST", format!("{PREFIX}{}", asked.request.name), body)
     };
     if target.bytes().any(|byte| !byte.is_ascii_graphic()) {
-        anyhow::bail!("an argument has characters that cannot be sent");
+        let what = "an argument has characters that cannot be sent";
+        return Err(NoAnswer::NotSent(what.to_owned()));
     }
-    let mut stream = TcpStream::connect_timeout(&address, WAIT)?;
-    stream.set_read_timeout(Some(WAIT))?;
-    stream.set_write_timeout(Some(WAIT))?;
     let head = zeroize::Zeroizing::new(format!(
         "{method} {target} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
          Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     ));
+    let connected = || {
+        let stream = TcpStream::connect_timeout(&address, WAIT)?;
+        stream.set_read_timeout(Some(WAIT))?;
+        stream.set_write_timeout(Some(WAIT))?;
+        Ok(stream)
+    };
+    let stream = connected().map_err(|error: io::Error| {
+        NoAnswer::NotSent(format!(
+            "the exchange is not running, or its operator listener is not at {address}: {}",
+            cause(&error)
+        ))
+    })?;
+    let answer = exchanged(stream, &head, &body).map_err(|error| NoAnswer::Lost(cause(&error)))?;
+    parsed_answer(answer)
+        .ok_or_else(|| NoAnswer::Lost("the connection ended without a complete answer".to_owned()))
+}
+
+/// Sends a request and reads what comes back until the end of the connection.
+fn exchanged(mut stream: TcpStream, head: &str, body: &str) -> io::Result<Vec<u8>> {
     stream.write_all(head.as_bytes())?;
     stream.write_all(body.as_bytes())?;
     let mut answer = Vec::new();
     stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
-    let answer = String::from_utf8(answer)?;
-    let (head, text) = answer
-        .split_once("\r\n\r\n")
-        .context("the answer is not HTTP")?;
-    let status = head.split(' ').nth(1).and_then(|word| word.parse().ok());
-    Ok((status.context("the answer is not HTTP")?, text.to_owned()))
+    Ok(answer)
+}
+
+/// Status and body.
+fn parsed_answer(answer: Vec<u8>) -> Option<(u16, String)> {
+    let answer = String::from_utf8(answer).ok()?;
+    let (head, text) = answer.split_once("\r\n\r\n")?;
+    let status = head.split(' ').nth(1)?.parse().ok()?;
+    Some((status, text.to_owned()))
+}
+
+/// The cause of a failed connection. The system reports a timeout of a socket as a resource that is unavailable.
+fn cause(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            format!("nothing within {} s", WAIT.as_secs())
+        }
+        _ => error.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -312,9 +491,60 @@ mod tests {
     }
 
     #[test]
+    fn what_keeps_absent_values_needs_one_of_them() {
+        for request in &OPERATOR_REQUESTS {
+            let keeps = request.about.ends_with("absent fields keep their values")
+                || request.about.ends_with("absent tables keep their values");
+            let is_known = CHANGE_WHAT_IS_GIVEN.contains(&request.name);
+            assert_eq!(keeps, is_known, "{}", request.name);
+            if keeps {
+                let pool = "0x00000000000000000000000000000000000000bb";
+                let line = match request.name {
+                    "set-pool" => format!("set-pool --pool {pool}"),
+                    name => name.to_owned(),
+                };
+                let error = parsed(&line).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::MissingRequiredArgument, "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn amounts_of_tables_have_their_symbol() {
+        for right in ["USDC=5 USDC", "USDC=0", "USDC=0.5 USDC"] {
+            let line = format!("set-service-fees --withdrawal \"{right}\"");
+            assert!(parsed(&line).is_ok(), "{right}");
+        }
+        let error = parsed("set-service-fees --withdrawal USDC=5").unwrap_err();
+        assert!(error.to_string().contains("\"USDC=5 USDC\""), "{error}");
+        assert!(parsed("set-account-opening --fee USDC=5").is_err());
+        // For display only, in the chain's own unit.
+        assert!(parsed("set-service-fees --onchain deposit=5").is_ok());
+    }
+
+    #[test]
+    fn a_listener_is_at_an_address_or_localhost() {
+        let local = "127.0.0.1:8788".parse().unwrap();
+        for text in ["127.0.0.1:8788", "localhost:8788"] {
+            assert_eq!(listener_address(text), Ok(local), "{text}");
+        }
+        for wrong in ["localhost", "127.0.0.1", "exchange.example:8788", ""] {
+            let error = listener_address(wrong).unwrap_err();
+            assert!(error.contains("127.0.0.1:8788"), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_timeout_is_named_as_one() {
+        for kind in [io::ErrorKind::WouldBlock, io::ErrorKind::TimedOut] {
+            assert_eq!(cause(&kind.into()), "nothing within 30 s");
+        }
+    }
+
+    #[test]
     fn words_tables_and_what_is_missing() {
-        let asked = parsed("set-service-fees --transfer A=1 --transfer B=2").unwrap();
-        assert_eq!(asked.body["transfer"], json!({"A": "1", "B": "2"}));
+        let asked = parsed("set-service-fees --transfer \"A=1 A\" --transfer \"B=2 B\"").unwrap();
+        assert_eq!(asked.body["transfer"], json!({"A": "1 A", "B": "2 B"}));
         for wrong in [
             "deposit --account 1",
             "set-mode --mode shut",

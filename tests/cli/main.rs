@@ -4,6 +4,7 @@
 
 mod kept;
 mod new_strategy;
+mod operator;
 mod revision;
 mod setup;
 mod support;

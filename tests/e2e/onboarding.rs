@@ -64,6 +64,9 @@ fn the_two_commands_of_the_guide_make_an_account_that_trades() {
     let opened: serde_json::Value = serde_json::from_str(&out).unwrap();
     let (code, _, log) = execute("onboard-again", "cambist venue onboard");
     assert_eq!(code, 1, "an owner has one account: {log}");
+    let known = format!("has account {}", opened["account_id"]);
+    assert!(log.contains(&known), "{log}");
+    assert!(log.contains("deposit --account"), "how to go on: {log}");
     let (code, out, log) = execute("open", "cambist account open");
     assert_eq!(code, 0, "{log}");
     let trader: serde_json::Value = serde_json::from_str(&out).unwrap();
