@@ -49,11 +49,29 @@ fn warnings(exchange: &Exchange) -> Vec<String> {
     if is_hosted && exchange.opening.fee.is_empty() {
         warnings.push("accounts.opening_fee is empty: anyone can open accounts for free by transfers between their own addresses, up to limits.accounts_max less accounts.reserved; recommended: a fee".to_owned());
     }
+    if listen.public_url.is_some() {
+        warnings.extend(of_public_exchange(exchange));
+    }
     if is_remote {
         warnings.push(format!(
             "listen.address = \"{}\": API keys cross the network in the clear; recommended: 127.0.0.1 behind a proxy that speaks TLS, named in listen.trusted_proxies",
             listen.address
         ));
+    }
+    warnings
+}
+
+/// What an exchange of others' money should have and not have.
+fn of_public_exchange(exchange: &Exchange) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if exchange.data_dir.is_none() {
+        warnings.push("data.dir is missing although listen.public_url is set: everything is kept in memory, and every account, balance and order is lost when the exchange stops; recommended: a data folder".to_owned());
+    }
+    if exchange.admin.is_none() {
+        warnings.push("admin.token_file is missing although listen.public_url is set: the exchange has no operator listener, so that no deposit can be booked, no account frozen and no mode set; recommended: a token file".to_owned());
+    }
+    if !exchange.traders.is_empty() {
+        warnings.push("traders: simulated traders (or a scenario) trade with funds that were never deposited, and customers can win and withdraw them; recommended: no [[traders]] and no scenario.play".to_owned());
     }
     warnings
 }
@@ -106,6 +124,9 @@ mod tests {
                 }
             }
         }
+        // As the guide states.
+        assert!(guide.contains("remove `[[traders]]`"));
+        whole.remove("traders");
         source.text = whole.to_string();
         let exchange = Exchange::parse(&source).unwrap();
         assert_eq!(warnings(&exchange), Vec::<String>::new());
@@ -135,8 +156,18 @@ mod tests {
             warned(&[signature, proxies]),
             ["listen.public_url", "accounts.opening_fee"]
         );
-        assert_eq!(warned(&[signature, public]), ["accounts.opening_fee"]);
-        assert!(warned(&[signature, proxies, public, fee]).is_empty());
+        let unsafe_for_others = ["data.dir", "admin.token_file", "traders"];
+        assert_eq!(
+            warned(&[signature, public]),
+            [&["accounts.opening_fee"], &unsafe_for_others[..]].concat()
+        );
+        assert_eq!(
+            warned(&[signature, proxies, public, fee]),
+            unsafe_for_others
+        );
+        let kept = [("# dir =", "dir ="), ("# token_file", "token_file")];
+        let edits = [signature, proxies, public, fee, kept[0], kept[1]];
+        assert_eq!(warned(&edits), ["traders"]);
         let remote = [
             ("address = \"127.0.0.1:8787\"", "address = \"0.0.0.0:8787\""),
             ("allow_remote = false", "allow_remote = true"),
@@ -144,6 +175,9 @@ mod tests {
         let edits = [signature, remote[0], remote[1], fee];
         assert_eq!(warned(&edits), ["listen.public_url", "listen.address"]);
         let edits = [signature, remote[0], remote[1], public, fee];
-        assert_eq!(warned(&edits), ["listen.address"]);
+        assert_eq!(
+            warned(&edits),
+            [&unsafe_for_others[..], &["listen.address"]].concat()
+        );
     }
 }
