@@ -627,7 +627,7 @@ pub(crate) mod tests {
         assert_eq!(swapped(joined()), Err(Unsettled::Logs));
     }
 
-    /// The pair writes who called it and to whom it paid: both have to be those of the call.
+    /// The pair writes who called it and which address it paid: both have to be those of the call.
     #[test]
     fn events_of_other_calls_are_not_booked() {
         let chain = chain();

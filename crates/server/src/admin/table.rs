@@ -636,7 +636,7 @@ pub static OPERATOR_REQUESTS: [OperatorRequest; 42] = [
     ),
     look(
         "withdrawals",
-        "Show the pending withdrawals, oldest first: what has to be paid on the chain, and to whom",
+        "Show the pending withdrawals, oldest first: what has to be paid on the chain, and to which address",
         &[],
         "withdrawals",
     ),
