@@ -245,17 +245,17 @@ impl OperatorArgs {
 
     /// The beginning of a command to the same exchange.
     fn command(&self) -> String {
-        let mut command = "cambist venue admin".to_owned();
-        if let Some(config) = &self.config {
-            command += &format!(" --config {}", config.display());
+        let shown = |path: &Path| path.display().to_string();
+        let given = [
+            ("--config", self.config.as_deref().map(shown)),
+            ("--address", self.address.map(|address| address.to_string())),
+            ("--token-file", self.token_file.as_deref().map(shown)),
+        ];
+        let mut words = vec!["cambist venue admin".to_owned()];
+        for (option, value) in given {
+            words.extend(value.map(|value| format!("{option} {value}")));
         }
-        if let Some(address) = &self.address {
-            command += &format!(" --address {address}");
-        }
-        if let Some(file) = &self.token_file {
-            command += &format!(" --token-file {}", file.display());
-        }
-        command
+        words.join(" ")
     }
 }
 

@@ -66,6 +66,46 @@ fn mistakes_of_addresses_and_bounds_are_named() {
 }
 
 #[test]
+fn mistakes_of_amounts_and_proxies_are_named_with_their_line() {
+    for (from, to, message) in [
+        (
+            "ETH = \"20\"",
+            "DAI = \"20\"",
+            "maker.funds names a token that is not listed: no [[token]] is \"DAI\"",
+        ),
+        (
+            "ETH = \"20\"",
+            "ETH = 20",
+            "maker.funds must be amounts in quotes, and that of ETH is not",
+        ),
+        (
+            "dust = \"0.0001 ETH\"",
+            "dust = \"0.0011 ETH\"",
+            "token ETH: dust must not be above order_minimum",
+        ),
+        (
+            "# trusted_proxies = [\"127.0.0.1\"]",
+            "trusted_proxies = [\"127.0.0.1\", \"10.0.0.0/8\"]",
+            "listen.trusted_proxies must be a list of IP addresses",
+        ),
+        (
+            "# trusted_proxies = [\"127.0.0.1\"]",
+            "trusted_proxies = [\"localhost\"]",
+            "ranges such as 10.0.0.0/8, and names, are not supported",
+        ),
+    ] {
+        let refused = exchange_refused(from, to);
+        assert!(refused.contains(message), "{to}: {refused}");
+        let line = example("venue.toml").text;
+        let line = line[..line.find(from).unwrap()].lines().count();
+        let at = refused.split(':').nth(1).unwrap();
+        let at: usize = at.parse().unwrap();
+        assert!((line..=line + 1).contains(&at), "{line}: {refused}");
+        assert_eq!(refused.lines().count(), 1, "{to}: {refused}");
+    }
+}
+
+#[test]
 fn mistakes_of_the_exchanges_file_are_named() {
     for (from, to, message) in [
         (
@@ -133,31 +173,6 @@ fn mistakes_of_the_exchanges_file_are_named() {
             "# ETH = \"0.001\"",
             "DAI = \"0.001\"",
             "fees.withdrawal names a token that is not listed: no [[token]] is \"DAI\"",
-        ),
-        (
-            "ETH = \"20\"",
-            "DAI = \"20\"",
-            "maker.funds names a token that is not listed: no [[token]] is \"DAI\"",
-        ),
-        (
-            "ETH = \"20\"",
-            "ETH = 20",
-            "maker.funds must be amounts in quotes, and that of ETH is not",
-        ),
-        (
-            "dust = \"0.0001 ETH\"",
-            "dust = \"0.0011 ETH\"",
-            "token ETH: dust must not be above order_minimum",
-        ),
-        (
-            "# trusted_proxies = [\"127.0.0.1\"]",
-            "trusted_proxies = [\"127.0.0.1\", \"10.0.0.0/8\"]",
-            "listen.trusted_proxies must be a list of IP addresses",
-        ),
-        (
-            "# trusted_proxies = [\"127.0.0.1\"]",
-            "trusted_proxies = [\"localhost\"]",
-            "ranges such as 10.0.0.0/8, and names, are not supported",
         ),
         (
             "late_failures_permille = 0",
