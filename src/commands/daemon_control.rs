@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::commands::{json_text, print_json, print_text};
 use crate::exit::{Exit, Failure};
 use cambist_core::event::TradingState;
-use cambist_daemon::config::{Daemon, feasible};
+use cambist_daemon::config::{ConfigError, Daemon, Located, Mode, feasible};
 use cambist_daemon::live::control_client;
 use cambist_daemon::live::control_client::AskError;
 use cambist_daemon::live::control_requests::{RequestJson, ScopeJson};
@@ -103,9 +103,32 @@ pub struct ReloadArgs {
     allow_loosening: bool,
 }
 
+/// Where the daemon of a file is. Errors in parts of the file that this does not need are printed as a warning: they must
+/// not keep an operator from a daemon that runs.
+pub(super) fn located(config: &Path) -> anyhow::Result<Located> {
+    let located = Located::load(config).map_err(|errors| {
+        let what = format!(
+            "{} does not state where the daemon's state folder is (store.dir), so that nothing was done. Without the file: SIGUSR1 to the daemon cancels everything and submits nothing new, SIGTERM drains it, and a file named latch in its state folder halts it",
+            config.display()
+        );
+        anyhow::Error::new(errors).context(what)
+    })?;
+    warn_of(located.errors.as_ref());
+    Ok(located)
+}
+
+/// Prints the errors of a file in parts that a command does not need.
+pub(super) fn warn_of(errors: Option<&ConfigError>) {
+    if let Some(errors) = errors {
+        crate::exit::print_warning(&format!(
+            "the file has errors that this command does not need:\n{errors}"
+        ));
+    }
+}
+
 /// Prints the state: exit 0 if a daemon answers, 1 if none runs or it does not answer, with the state folder's content.
 pub fn status(which: &Which, json: bool) -> anyhow::Result<Exit> {
-    let daemon = Daemon::load_unpinned(&which.config)?;
+    let daemon = located(&which.config)?;
     let (exit, page) = status_page(&daemon)?;
     if json {
         print_json(&page)?;
@@ -116,8 +139,8 @@ pub fn status(which: &Which, json: bool) -> anyhow::Result<Exit> {
 }
 
 /// What `status` shows, and whether a daemon answered.
-pub fn status_page(daemon: &Daemon) -> anyhow::Result<(Exit, Value)> {
-    let dir = &daemon.store.dir;
+pub fn status_page(daemon: &Located) -> anyhow::Result<(Exit, Value)> {
+    let dir = &daemon.dir;
     let (exit, mut page) = match control_client::ask(dir, &RequestJson::Status) {
         Ok(Some(page)) => (Exit::Done, page),
         Ok(None) if !daemon.mode.trades() => {
@@ -134,7 +157,7 @@ pub fn status_page(daemon: &Daemon) -> anyhow::Result<(Exit, Value)> {
 }
 
 /// The state of a daemon that does not answer.
-fn silent(daemon: &Daemon, error: &AskError) -> Value {
+fn silent(daemon: &Located, error: &AskError) -> Value {
     let config = daemon.source.path.display();
     let mut page = stopped(daemon).unwrap_or_else(|_| json!({}));
     page["state"] = json!("silent");
@@ -155,8 +178,8 @@ pub fn pause(args: &PauseArgs, json: bool) -> anyhow::Result<Exit> {
 /// Stops trading: sets the latch first, then sends the command to the daemon. With `--cancel-only` changes only the
 /// trading state of a running daemon.
 pub fn kill(args: &KillArgs, json: bool) -> anyhow::Result<Exit> {
-    let daemon = Daemon::load_unpinned(&args.which.config)?;
-    let dir = &daemon.store.dir;
+    let daemon = located(&args.which.config)?;
+    let dir = &daemon.dir;
     let request = RequestJson::Kill {
         cancel_only: args.cancel_only,
         reason: args.reason.clone(),
@@ -165,7 +188,7 @@ pub fn kill(args: &KillArgs, json: bool) -> anyhow::Result<Exit> {
         let answer = control_client::ask(dir, &request)?.ok_or_else(|| no_daemon(dir))?;
         return shown(&answer, json);
     }
-    refuse_without_trading(&daemon, "kill")?;
+    refuse_without_trading((daemon.mode, dir), "kill")?;
     let latch = Latch::of(dir);
     let raised = latch
         .raise(&args.reason)
@@ -204,19 +227,22 @@ pub fn kill(args: &KillArgs, json: bool) -> anyhow::Result<Exit> {
 
 /// Refuses a command in the folder of a run that trades nothing: a store there would make it that of a daemon that trades.
 /// A folder with a store is such a daemon's, whatever mode the file states now.
-pub(super) fn refuse_without_trading(daemon: &Daemon, command: &str) -> anyhow::Result<()> {
-    if daemon.mode.trades() || daemon.store.dir.join(cambist_store::FILE).exists() {
+pub(super) fn refuse_without_trading(
+    (mode, dir): (Mode, &Path),
+    command: &str,
+) -> anyhow::Result<()> {
+    if mode.trades() || dir.join(cambist_store::FILE).exists() {
         return Ok(());
     }
     let what = format!(
         "a run with mode = \"{}\" trades nothing, so that there is nothing to {command}; a run ends with SIGTERM or Ctrl-C",
-        daemon.mode.name()
+        mode.name()
     );
     Err(Failure::new(Exit::Refused, what).into())
 }
 
 /// The error of a kill without an answer: what is certain, and what to do.
-fn unheard(daemon: &Daemon, error: AskError, latched: bool) -> anyhow::Error {
+fn unheard(daemon: &Located, error: AskError, latched: bool) -> anyhow::Error {
     let latch = if latched {
         "the latch is set: the daemon ends with exit code 78 as soon as it continues, and none starts"
     } else {
@@ -245,8 +271,8 @@ pub fn drain(args: &DrainArgs, json: bool) -> anyhow::Result<Exit> {
     if !wait {
         return send_request(&args.which, &request, json);
     }
-    let daemon = Daemon::load_unpinned(&args.which.config)?;
-    let dir = &daemon.store.dir;
+    let daemon = located(&args.which.config)?;
+    let dir = &daemon.dir;
     let mut last = String::new();
     let answer = control_client::ask_and_wait(dir, &request, |shown| {
         let line = match shown {
@@ -299,7 +325,11 @@ pub fn reload(args: &ReloadArgs, json: bool) -> anyhow::Result<Exit> {
         file: named.canonicalize().unwrap_or_else(|_| named.clone()),
         allow_loosening: args.allow_loosening,
     };
-    let daemon = Daemon::load_unpinned(named).or_else(|error| stale(&request, error))?;
+    let daemon = Daemon::load_unpinned(named).map_err(|error| {
+        // A reload of an invalid file is refused, and the daemon cannot be identified.
+        let what = "nothing was reloaded; the daemon keeps its configuration";
+        anyhow::Error::new(error).context(what)
+    })?;
     let dir = &daemon.store.dir;
     let answer = ask_daemon(dir, &request)?.ok_or_else(|| no_daemon(dir))?;
     shown(&with_warnings(answer, &daemon), json)
@@ -328,20 +358,10 @@ pub(super) fn with_warnings(mut answer: Value, file: &Daemon) -> Value {
 
 /// Sends a command to a running daemon and prints the answer: exit 1 if it is refused.
 pub fn send_request(which: &Which, request: &RequestJson, json: bool) -> anyhow::Result<Exit> {
-    let daemon = Daemon::load_unpinned(&which.config).or_else(|error| stale(request, error))?;
-    let dir = &daemon.store.dir;
+    let daemon = located(&which.config)?;
+    let dir = &daemon.dir;
     let answer = ask_daemon(dir, request)?.ok_or_else(|| no_daemon(dir))?;
     shown(&answer, json)
-}
-
-/// A reload of an invalid file is refused, and the daemon cannot be identified.
-fn stale(request: &RequestJson, error: cambist_config::ConfigError) -> anyhow::Result<Daemon> {
-    let error = anyhow::Error::new(error);
-    Err(if matches!(request, RequestJson::Reload { .. }) {
-        error.context("nothing was reloaded; the daemon keeps its configuration")
-    } else {
-        error
-    })
 }
 
 /// Sends a request to a running daemon; `None` if none runs.
@@ -391,8 +411,8 @@ pub(super) fn shown(answer: &Value, json: bool) -> anyhow::Result<Exit> {
 }
 
 /// The content of a stopped daemon's state folder.
-fn stopped(daemon: &Daemon) -> anyhow::Result<Value> {
-    let (dir, config) = (&daemon.store.dir, &daemon.source.path);
+fn stopped(daemon: &Located) -> anyhow::Result<Value> {
+    let (dir, config) = (&daemon.dir, &daemon.source.path);
     let mut page = json!({"state": "stopped"});
     match view::without_end(dir) {
         Ok(open) => {
@@ -424,7 +444,9 @@ fn stopped(daemon: &Daemon) -> anyhow::Result<Value> {
             page["level"] = json!(level.name());
             page["level_cause"] = json!((level > TradingState::Active).then_some(cause));
             let set = cambist_store::parameters::set(dir)?;
-            page["parameters"] = parameters::page(&reload::differences(daemon, &set));
+            if let Some(file) = &daemon.daemon {
+                page["parameters"] = parameters::page(&reload::differences(file, &set));
+            }
             if let Some((books, listing)) = view::books(dir)? {
                 page["books"] = telemetry::stopped_books(&books, listing, config);
             }

@@ -8,10 +8,9 @@ use clap::{Args, ValueEnum};
 use serde_json::{Map, Value};
 
 use super::{columns, print_text};
-use crate::commands::daemon_control::Which;
+use crate::commands::daemon_control::{Which, located};
 use crate::commands::report::with_store;
 use crate::exit::{Exit, Failure};
-use cambist_daemon::config::Daemon;
 use cambist_host::clock::Clock;
 use cambist_host::times::{self, PeriodEnd};
 use cambist_store::history::{self, Filter, RecordKind};
@@ -70,8 +69,10 @@ pub struct HistoryArgs {
 
 /// Lists rows, newest first.
 pub fn run(args: &HistoryArgs, json: bool) -> anyhow::Result<Exit> {
-    let daemon = Daemon::load_unpinned(&args.which.config)?;
-    with_store(&daemon)?;
+    let daemon = located(&args.which.config)?;
+    if let Some(file) = &daemon.daemon {
+        with_store(file)?;
+    }
     let kind = match args.kind {
         Kind::Fills => RecordKind::Fills,
         Kind::Orders => RecordKind::Orders,
@@ -80,8 +81,8 @@ pub fn run(args: &HistoryArgs, json: bool) -> anyhow::Result<Exit> {
         Kind::Parameters => RecordKind::Parameters,
     };
     let filter = filter(args, kind, json)?;
-    let dir = &daemon.store.dir;
-    let markets = || daemon.markets.iter();
+    let dir = &daemon.dir;
+    let markets = || daemon.daemon.iter().flat_map(|file| &file.markets);
     let names = markets().map(|market| market.name.value.clone()).collect();
     known(dir, kind, "--market", args.market.as_deref(), names)?;
     let choices = markets().flat_map(|market| &market.strategies);

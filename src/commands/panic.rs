@@ -8,6 +8,7 @@ use anyhow::Context;
 use cambist_core::venue::Resting;
 use cambist_core::{Amount, TokenId, VenueTime};
 
+use super::daemon_control::warn_of;
 use super::{print_json, print_text};
 use crate::cli::PanicArgs;
 use crate::exit::Exit;
@@ -15,7 +16,7 @@ use crate::panic::report;
 use crate::panic::report::{Bound, Came};
 use crate::panic::{Plan, PoolTransactions, Sweep, Swept};
 use cambist_config::money;
-use cambist_daemon::config::Daemon;
+use cambist_daemon::config::{Daemon, OfAccount};
 use cambist_daemon::live::latch::Latch;
 use cambist_daemon::telemetry;
 use cambist_daemon::venues::{Access, AccountReader};
@@ -28,9 +29,35 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// Time for requests, in addition to the time to live and the grace.
 const WORK_S: u64 = 60;
 
+/// Time for everything if the file does not state how long orders live. Everything that rests is cancelled within it.
+const UNKNOWN_S: u64 = 240;
+
+/// The account of a file, which may have errors elsewhere.
+pub(super) fn of_account(config: &Path) -> anyhow::Result<OfAccount> {
+    let found = OfAccount::load(config).map_err(|errors| {
+        let what = format!(
+            "{} does not state venue, keys and state folder without errors, so that nothing was done. cambist kill needs store.dir only; without the file, SIGUSR1 to the daemon cancels everything and submits nothing new, SIGTERM drains it, and a file named latch in its state folder halts it",
+            config.display()
+        );
+        anyhow::Error::new(errors).context(what)
+    })?;
+    warn_of(found.errors.as_ref());
+    if !found.lifetimes_known {
+        crate::exit::print_warning(&format!(
+            "the errors may concern orders.ttl_s and orders.grace_s: everything is cancelled, and orders that are not listed count as alive for the longest time possible, {} s",
+            found.daemon.orders.ttl_s + found.daemon.orders.grace_s
+        ));
+    }
+    Ok(found)
+}
+
 /// Exit 0 only if it is proven that nothing rests; 80 with what may still be alive, and until when.
 pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
-    let daemon = Daemon::load_unpinned(&args.config)?;
+    let OfAccount {
+        daemon,
+        lifetimes_known,
+        errors: _,
+    } = of_account(&args.config)?;
     if !args.yes {
         confirm(&daemon)?;
     }
@@ -43,9 +70,12 @@ pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
     let accepted_s = lifetime.accepted_max_ms.map(|ms| ms.div_ceil(1_000));
     let ttl_s = accepted_s.map_or(ttl_s, |accepted_s| accepted_s.min(ttl_s));
     let ttl_s = args.ttl.unwrap_or(0).max(ttl_s);
-    let within_s = args
-        .within
-        .unwrap_or(ttl_s + daemon.orders.grace_s + WORK_S);
+    let usual_s = if lifetimes_known {
+        ttl_s + daemon.orders.grace_s + WORK_S
+    } else {
+        UNKNOWN_S
+    };
+    let within_s = args.within.unwrap_or(usual_s);
     let remembered = remembered(&daemon.store.dir);
     let within = Duration::from_secs(within_s);
     let runtime = tokio::runtime::Builder::new_current_thread()

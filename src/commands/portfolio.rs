@@ -10,11 +10,12 @@ use cambist_core::elsewhere;
 use clap::{Arg, ArgMatches};
 use serde_json::{Map, Value};
 
+use super::daemon_control::warn_of;
 use super::run::Reported;
 use super::{panic, portfolio_check, print_json, print_text, run};
 use crate::cli::{self, RunArgs};
 use crate::exit::{self, Exit, Failure};
-use cambist_daemon::config::Daemon;
+use cambist_daemon::config::{Daemon, Located};
 use cambist_daemon::portfolio::{self, MemberEnd, PortfolioFile, VenueFile, is_portfolio};
 use cambist_daemon::telemetry;
 
@@ -121,20 +122,20 @@ impl Selected {
     /// The venues that are meant: the one that is named, or those with the named market, or all.
     fn of_file<'a>(
         &self,
-        file: &'a PortfolioFile,
-        daemons: &[Daemon],
+        files: &'a [VenueFile],
+        daemons: &[Option<Daemon>],
     ) -> Result<Vec<&'a VenueFile>, Failure> {
-        let has_market = |daemon: &Daemon| {
-            let mut markets = daemon.markets.iter();
+        let has_market = |daemon: &Option<Daemon>| {
+            let mut markets = daemon.iter().flat_map(|daemon| &daemon.markets);
             self.market
                 .as_ref()
                 .is_none_or(|name| markets.any(|market| market.name.value == *name))
         };
-        let is_meant = |venue: &VenueFile, daemon: &Daemon| match &self.venue {
+        let is_meant = |venue: &VenueFile, daemon: &Option<Daemon>| match &self.venue {
             Some(name) => venue.names.venue == *name,
             None => has_market(daemon),
         };
-        let venues = file.venues.iter().zip(daemons);
+        let venues = files.iter().zip(daemons);
         let meant: Vec<_> = venues
             .filter(|(venue, daemon)| is_meant(venue, daemon))
             .map(|(venue, _)| venue)
@@ -142,8 +143,7 @@ impl Selected {
         if !meant.is_empty() {
             return Ok(meant);
         }
-        let names: Vec<_> = file
-            .venues
+        let names: Vec<_> = files
             .iter()
             .map(|venue| venue.names.venue.as_str())
             .collect();
@@ -234,13 +234,17 @@ impl Named {
         Ok((file, daemons))
     }
 
-    /// The venues that are meant.
-    pub(super) fn venues<'a>(
-        &self,
-        file: &'a PortfolioFile,
-        daemons: &[Daemon],
-    ) -> Result<Vec<&'a VenueFile>, Failure> {
-        self.selected.of_file(file, daemons)
+    /// The venues that are meant, with as much of their files as is usable. Errors elsewhere are printed: the process for a
+    /// venue judges whether it needs those of its own file.
+    pub(super) fn venues(&self) -> anyhow::Result<Vec<VenueFile>> {
+        let (files, errors) = PortfolioFile::venues(&self.path)?;
+        warn_of(errors.as_ref());
+        let daemons = files.iter().map(|venue| Located::load(&venue.path));
+        let daemons: Vec<_> = daemons
+            .map(|located| located.ok().and_then(|located| located.daemon))
+            .collect();
+        let meant = self.selected.of_file(&files, &daemons)?;
+        Ok(meant.into_iter().cloned().collect())
     }
 }
 
@@ -250,12 +254,8 @@ pub fn execute(named: &Named, command: &cli::Command, json: bool) -> anyhow::Res
         cli::Command::Check(args) if !args.pin => portfolio_check::check(named, args, json),
         cli::Command::Doctor(_) => portfolio_check::doctor(named, json),
         cli::Command::Panic(args) if !args.yes => {
-            let (file, daemons) = named.load()?;
-            let meant = named.venues(&file, &daemons)?;
-            for (venue, daemon) in file.venues.iter().zip(&daemons) {
-                if meant.contains(&venue) {
-                    panic::confirm(daemon)?;
-                }
+            for venue in named.venues()? {
+                panic::confirm(&panic::of_account(&venue.path)?.daemon)?;
             }
             by_processes(named, true, json)
         }
@@ -266,8 +266,7 @@ pub fn execute(named: &Named, command: &cli::Command, json: bool) -> anyhow::Res
 /// Executes this command by a process for each venue, with the venue's file in place of the portfolio's. All run at
 /// once: a venue that does not answer must not keep the others trading.
 fn by_processes(named: &Named, agreed: bool, json: bool) -> anyhow::Result<Exit> {
-    let (file, daemons) = named.load()?;
-    let venues = named.venues(&file, &daemons)?;
+    let venues = named.venues()?;
     let program = std::env::current_exe().context("finding this program")?;
     let command = |venue: &VenueFile| {
         let mut command = Command::new(&program);
@@ -284,7 +283,7 @@ fn by_processes(named: &Named, agreed: bool, json: bool) -> anyhow::Result<Exit>
         return Ok(exit_of(venue, status.context("starting this program")?));
     }
     let mut children = Vec::new();
-    for venue in venues {
+    for venue in &venues {
         let child = command(venue)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -425,9 +424,9 @@ mod tests {
         };
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/config/portfolio.toml");
         let file = PortfolioFile::load(Path::new(path)).unwrap();
-        let daemons = file.daemons().unwrap();
+        let daemons: Vec<_> = file.daemons().unwrap().into_iter().map(Some).collect();
         let meant = |selected: Selected| -> Result<Vec<String>, String> {
-            let venues = selected.of_file(&file, &daemons);
+            let venues = selected.of_file(&file.venues, &daemons);
             let venues = venues.map_err(|error| error.to_string())?;
             Ok(venues
                 .iter()

@@ -86,11 +86,7 @@ fn each(
     of_limits: impl FnOnce(&Checked) -> anyhow::Result<(Exit, Value)>,
 ) -> anyhow::Result<Exit> {
     let (file, daemons) = named.load()?;
-    let venues: Vec<_> = named
-        .venues(&file, &daemons)?
-        .into_iter()
-        .cloned()
-        .collect();
+    let venues = named.venues()?;
     let heading = |name: &str| {
         if json {
             Ok(())

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{print_json, print_text};
 use crate::commands::daemon_control::{
-    PartArgs, Which, ask_daemon, no_daemon, refuse_without_trading, send_request, shown,
+    PartArgs, Which, ask_daemon, located, no_daemon, refuse_without_trading, send_request, shown,
 };
 use crate::exit::{Exit, Failure};
 use cambist_daemon::config::{Bound, Daemon};
@@ -39,7 +39,7 @@ pub struct ResumeArgs {
 /// Lifts the pauses of a part; without a part also resets the trading state, adopts differing books and removes the
 /// latch, for a stopped daemon too.
 pub fn resume(args: &ResumeArgs, json: bool) -> anyhow::Result<Exit> {
-    let daemon = Daemon::load_unpinned(&args.which.config)?;
+    let located = located(&args.which.config)?;
     let reason = args.reason.trim().to_owned();
     let usage = |what: &str| Err(Failure::new(Exit::Usage, what).into());
     if reason.is_empty() {
@@ -58,13 +58,17 @@ pub fn resume(args: &ResumeArgs, json: bool) -> anyhow::Result<Exit> {
         }
         return send_request(&args.which, &unpause, json);
     }
-    let dir = &daemon.store.dir;
+    let dir = &located.dir;
     let lower = RequestJson::Lower {
         reason: reason.clone(),
         forget_losses: args.forget_losses,
     };
     match ask_daemon(dir, &lower)? {
-        None => stopped(&daemon, &reason, args.forget_losses, json),
+        None => {
+            // The limits of losses are those of the file, which has to be right before the next start anyway.
+            let daemon = Daemon::load_unpinned(&args.which.config)?;
+            stopped(&daemon, &reason, args.forget_losses, json)
+        }
         Some(answer) if answer["done"] != true => shown(&answer, json),
         Some(lowered) => {
             let lifted = ask_daemon(dir, &unpause)?.ok_or_else(|| no_daemon(dir))?;
@@ -96,7 +100,7 @@ fn both(lowered: &Value, mut lifted: Value) -> Value {
 
 /// Resumes a stopped daemon: its next start trades again.
 fn stopped(daemon: &Daemon, reason: &str, forget: bool, json: bool) -> anyhow::Result<Exit> {
-    refuse_without_trading(daemon, "resume")?;
+    refuse_without_trading((daemon.mode, &daemon.store.dir), "resume")?;
     let mut store = Store::open(&daemon.store.dir)?;
     let (level, cause) = store.level()?;
     let latch = Latch::of(&daemon.store.dir);

@@ -9,10 +9,9 @@ use rustix::termios::{self, OptionalActions, Termios};
 use serde_json::Value;
 
 use super::{print_json, print_text};
-use crate::commands::daemon_control::Which;
+use crate::commands::daemon_control::{Which, located};
 use crate::exit::{Exit, Failure};
 use crate::local_page;
-use cambist_daemon::config::Daemon;
 use cambist_host::times;
 
 /// Time between two frames.
@@ -34,7 +33,7 @@ pub struct TopArgs {
 
 /// Shows the daemon until `q`, Ctrl-C or the end of standard input.
 pub fn run(args: &TopArgs, json: bool) -> anyhow::Result<Exit> {
-    let daemon = Daemon::load_unpinned(&args.which.config)?;
+    let daemon = located(&args.which.config)?;
     let file = daemon.metrics_address_file();
     let fetch = || -> Result<Value, Failure> {
         let address =

@@ -19,10 +19,10 @@ use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
-use super::daemon_control::{Which, status_page};
+use super::daemon_control::{Which, located, status_page};
 use super::{print_json, print_text};
 use crate::exit::{Exit, Failure};
-use cambist_daemon::config::Daemon;
+use cambist_daemon::config::Located;
 use cambist_daemon::config::messages::{Destination, ServiceName};
 use cambist_daemon::live::signals::Signals;
 use cambist_daemon::telemetry;
@@ -54,15 +54,16 @@ struct Channel {
 
 /// Watches until SIGTERM or SIGINT.
 pub fn run(args: &WatchArgs, json: bool) -> anyhow::Result<Exit> {
-    let daemon = Daemon::load_unpinned(&args.which.config)?;
-    if daemon.messages.is_empty() {
+    let daemon = located(&args.which.config)?;
+    let messages = daemon.messages()?;
+    if messages.is_empty() {
         let what = format!(
             "{} has no [[messages]]: add a destination (docs/messages.md)",
             daemon.source.path.display()
         );
         return Err(Failure::new(Exit::Refused, what).into());
     }
-    let written = daemon.messages.iter().enumerate();
+    let written = messages.iter().enumerate();
     let channels: Vec<_> = written
         .map(|(at, one)| channel(at, one))
         .collect::<anyhow::Result<_>>()?;
@@ -112,7 +113,7 @@ fn channel(at: usize, written: &Destination) -> anyhow::Result<Channel> {
 }
 
 /// What messages call a daemon: its file's name, as its unit does.
-fn name_of(daemon: &Daemon) -> String {
+fn name_of(daemon: &Located) -> String {
     let stem = daemon.source.path.file_stem();
     stem.map_or_else(
         || "cambist".to_owned(),
@@ -120,7 +121,7 @@ fn name_of(daemon: &Daemon) -> String {
     )
 }
 
-async fn watch(daemon: &Daemon, mut channels: Vec<Channel>) -> anyhow::Result<Exit> {
+async fn watch(daemon: &Located, mut channels: Vec<Channel>) -> anyhow::Result<Exit> {
     let mut signals = Signals::listen(false).context("listening to signals")?;
     let clock = Clock::new();
     let name = name_of(daemon);
@@ -152,7 +153,7 @@ async fn watch(daemon: &Daemon, mut channels: Vec<Channel>) -> anyhow::Result<Ex
 }
 
 /// What holds now. A daemon that cannot be asked for another reason than its absence is one that does not answer.
-fn observe(daemon: &Daemon) -> Vec<Condition> {
+fn observe(daemon: &Located) -> Vec<Condition> {
     match status_page(daemon) {
         Ok((_, page)) => conditions(Some(&page)),
         Err(error) => {
@@ -197,7 +198,7 @@ async fn deliver(channels: &mut [Channel], name: &str, now_s: u64) {
 }
 
 /// One message to each destination, now.
-async fn test(daemon: &Daemon, channels: Vec<Channel>, json: bool) -> anyhow::Result<Exit> {
+async fn test(daemon: &Located, channels: Vec<Channel>, json: bool) -> anyhow::Result<Exit> {
     let name = name_of(daemon);
     let message = Message {
         change: Change::Raised,

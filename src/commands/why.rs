@@ -10,6 +10,7 @@ use cambist_daemon::telemetry::{order_text, withheld};
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::daemon_control::located;
 use super::{columns, print_json, print_text, replay};
 use crate::exit::Exit;
 use crate::replay::order::{OrderLife, Step, What, life};
@@ -36,7 +37,7 @@ fn order(text: &str) -> Result<ClientOrderId, String> {
 
 /// Shows the life of an order.
 pub fn run(args: &WhyArgs, json: bool) -> anyhow::Result<Exit> {
-    let path = replay::path(args.config.as_deref(), args.tape.as_deref())?;
+    let path = recordings(args)?;
     let life = life(&path, args.order)?;
     if json {
         print_json(&page(&life))?;
@@ -44,6 +45,18 @@ pub fn run(args: &WhyArgs, json: bool) -> anyhow::Result<Exit> {
         print_text(&text(&life))?;
     }
     Ok(Exit::Done)
+}
+
+/// The recordings of a daemon, or the named ones.
+fn recordings(args: &WhyArgs) -> anyhow::Result<PathBuf> {
+    let Some(config) = &args.config else {
+        return Ok(args.tape.clone().unwrap_or_default());
+    };
+    let Some(tape) = located(config)?.tape else {
+        // The refusal is that of the other commands about recordings.
+        return replay::path(Some(config), None);
+    };
+    Ok(tape)
 }
 
 fn page(life: &OrderLife) -> Value {

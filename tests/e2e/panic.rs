@@ -99,6 +99,42 @@ fn beside_a_daemon_it_raises_the_latch_first() {
     assert_proven(stage, code, &object);
 }
 
+/// A file that was changed while the daemon runs, wrongly: what stops the daemon needs little of it.
+#[test]
+fn errors_of_the_file_do_not_keep_a_daemon_trading() {
+    let (stage, _proxy, mut daemon) = trading("panic-errors");
+    let file = stage.path("daemon.toml");
+    let sound = std::fs::read_to_string(&file).unwrap();
+    let limit = sound.lines().find(|line| line.starts_with("inventory_max"));
+    let wrong = sound
+        .replacen(limit.unwrap(), "inventory_max = \"35 USDC\"", 1)
+        .replacen("[orders]\n", "[orders]\nspread = 3\n", 1);
+    std::fs::write(&file, wrong).unwrap();
+    for (line, wanted) in [
+        ("status", 0),
+        ("top --once", 0),
+        ("history", 0),
+        ("pause --side buy --reason wrong", 0),
+        ("check", 77),
+        ("reload", 77),
+    ] {
+        let (code, _, log) = stage.command(line);
+        assert_eq!(code, wanted, "{line}: {log}");
+        assert!(log.contains("unknown key orders.spread"), "{line}: {log}");
+        assert_eq!(log.contains("does not need"), wanted == 0, "{line}: {log}");
+    }
+    let (code, answer, log) = stage.command("kill --reason wrong");
+    assert_eq!((code, &answer["latch"]), (0, &Value::from(true)), "{log}");
+    assert_eq!(daemon.end(SOON), 78, "{}", daemon.last_words());
+    let (code, object, log) = panic(&stage, "daemon", &["--reason", "wrong"]);
+    assert!(log.contains("this amount is in USDC"), "{log}");
+    // Its limits are those of the file.
+    let (refused, _, log) = stage.command("resume --reason wrong");
+    assert_eq!(refused, 77, "{log}");
+    std::fs::write(&file, sound).unwrap();
+    assert_proven(stage, code, &object);
+}
+
 #[test]
 fn it_needs_neither_daemon_nor_store() {
     let (stage, _proxy, mut daemon) = trading("panic-alone");

@@ -164,6 +164,36 @@ fn a_venue_that_was_drained_before_is_no_error_of_the_drain_of_all() {
     both.kraken.close();
 }
 
+/// Errors in the portfolio's file and in that of a venue, made while both trade.
+#[test]
+fn errors_of_the_files_do_not_keep_two_venues_trading() {
+    let both = Both::open("errors", "");
+    let mut daemon = both.run();
+    both.until_sides(&mut daemon, &["buy", "sell"]);
+    both.configure("exposure = '3 USD'");
+    let file = both.kraken.path("daemon.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text + "\n[spread]\n").unwrap();
+    let (code, answer, log) = both.command("check");
+    assert_eq!(code, 77, "{answer} {log}");
+    let (code, answer, log) = both.command("kill --reason wrong");
+    assert_eq!(code, 0, "{answer} {log}");
+    for error in ["unknown key portfolio.exposure", "unknown key spread"] {
+        assert!(log.contains(error), "{log}");
+    }
+    for name in ["own", "kraken"] {
+        assert_eq!(answer[name]["latch"], true, "{answer}");
+    }
+    assert_eq!(daemon.end(SOON), 78, "{}", daemon.last_words());
+    let (code, answer, log) = both.command("panic --yes --reason wrong");
+    assert_eq!(code, 0, "{answer} {log}");
+    for stage in both.stages() {
+        assert_eq!(stage.books().open(), 0);
+    }
+    both.exchange.close();
+    both.kraken.close();
+}
+
 #[test]
 fn what_both_venues_may_hold_together_is_limited() {
     let limit = "[[portfolio.tokens]]\nname = 'ETH'\ninventory_max = '1 ETH'";

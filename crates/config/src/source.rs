@@ -192,6 +192,28 @@ impl Source {
         &self,
         read: impl FnOnce(&Reader<'_>, Section<'_, '_>) -> Option<T>,
     ) -> Result<T, ConfigError> {
+        match self.read_noting(read)? {
+            (Some(value), problems) if problems.is_empty() => Ok(value),
+            (_, problems) => Err(self.invalid(problems)),
+        }
+    }
+
+    /// Runs `read` over the file's root section: what it returns, and the errors that it found on its way. For a command
+    /// that needs parts of a file only.
+    ///
+    /// # Errors
+    /// The file is no TOML.
+    pub fn read_any<T>(
+        &self,
+        read: impl FnOnce(Section<'_, '_>) -> Option<T>,
+    ) -> Result<(Option<T>, Vec<Problem>), ConfigError> {
+        self.read_noting(|_, root| read(root))
+    }
+
+    fn read_noting<T>(
+        &self,
+        read: impl FnOnce(&Reader<'_>, Section<'_, '_>) -> Option<T>,
+    ) -> Result<(Option<T>, Vec<Problem>), ConfigError> {
         let reader = Reader::new(&self.text);
         let root = match DeTable::parse(&self.text) {
             Ok(root) => root,
@@ -203,10 +225,7 @@ impl Source {
             }
         };
         let value = read(&reader, Section::root(&reader, root.get_ref()));
-        match (value, reader.into_problems()) {
-            (Some(value), problems) if problems.is_empty() => Ok(value),
-            (_, problems) => Err(self.invalid(problems)),
-        }
+        Ok((value, reader.into_problems()))
     }
 
     /// The error for problems in this file.

@@ -132,12 +132,8 @@ impl Daemon {
 
     /// As `load`, for commands that do not trade: finding a daemon, cancelling, reading. Pins may be missing.
     pub fn load_unpinned(path: &Path) -> Result<Self, ConfigError> {
-        Self::read(
-            &Source::read(path)?,
-            Pins::Optional,
-            None,
-            &mut KnownKeys::default(),
-        )
+        let mut keys = KnownKeys::default();
+        Self::read(&Source::read(path)?, Pins::Optional, None, &mut keys)
     }
 
     /// As `load`, with a mode that overrides the file's.
@@ -157,25 +153,28 @@ impl Daemon {
         Self::read(source, Pins::Required, None, keys)
     }
 
-    fn read(
+    pub(super) fn read(
         source: &Source,
         pins: Pins,
         mode: Option<Mode>,
         keys: &mut KnownKeys,
     ) -> Result<Self, ConfigError> {
-        source.refuse_other(Kind::Exchange)?;
-        if source.names_venues() {
-            let at = Place { line: 1, column: 1 };
-            let what = "this is the file of a portfolio ([[venue]]): name the file of one of its venues here, or the venue with --venue where a command takes it (docs/portfolio.md)";
-            let what = what.to_owned();
-            return Err(source.invalid(vec![Problem { at, what }]));
-        }
+        refuse_others(source)?;
         let held = source.clone();
         source.read_with(|reader, root| {
-            let read = read(root, held, pins, mode);
+            let read = read(root, held, (pins, mode), Parts::All);
             *keys = reader.keys();
             read
         })
+    }
+
+    /// What is usable of a file that has errors elsewhere: without the markets and destinations that have some, and with
+    /// the defaults of other keys that have some. For a command that needs none of them.
+    pub(super) fn usable(source: &Source) -> Option<Self> {
+        let held = source.clone();
+        let usual = (Pins::Optional, None);
+        let read = source.read_any(|root| read(root, held, usual, Parts::Usable));
+        read.ok()?.0
     }
 
     /// Decimals of a token by its symbol, if the file states them.
@@ -228,13 +227,88 @@ impl Daemon {
 
     /// The file in which a running daemon writes the address of its metrics.
     pub fn metrics_address_file(&self) -> PathBuf {
-        self.store.dir.join("metrics.address")
+        metrics_address_file(&self.store.dir)
     }
 
     /// Longest time from the loss of all control until no own order can fill, seconds.
     pub const fn dead_after_s(&self) -> u64 {
         self.orders.ttl_s + self.orders.grace_s
     }
+}
+
+/// The file in which the daemon of a state folder writes the address of its metrics.
+pub(super) fn metrics_address_file(dir: &Path) -> PathBuf {
+    dir.join("metrics.address")
+}
+
+/// Refuses a file that is not that of one venue's daemon.
+pub(super) fn refuse_others(source: &Source) -> Result<(), ConfigError> {
+    source.refuse_other(Kind::Exchange)?;
+    if !source.names_venues() {
+        return Ok(());
+    }
+    let at = Place { line: 1, column: 1 };
+    let what = "this is the file of a portfolio ([[venue]]): name the file of one of its venues here, or the venue with --venue where a command takes it (docs/portfolio.md)";
+    let what = what.to_owned();
+    Err(source.invalid(vec![Problem { at, what }]))
+}
+
+/// Which parts of a list of sections are taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Parts {
+    /// All, or the file is invalid.
+    All,
+    /// Those that could be read.
+    Usable,
+}
+
+impl Parts {
+    fn of<T>(self, read: Vec<Option<T>>) -> Option<Vec<T>> {
+        match self {
+            Self::All => read.into_iter().collect(),
+            Self::Usable => Some(read.into_iter().flatten().collect()),
+        }
+    }
+}
+
+/// `[store]`.
+pub(super) fn read_store(
+    section: &mut Section<'_, '_>,
+    mode: Mode,
+    folder: &Path,
+) -> Option<StoreConfig> {
+    let dir = match section.opt::<PathBuf>("dir") {
+        None if !mode.trades() && !section.has("dir") => Some(At {
+            value: PathBuf::from(mode.name()),
+            at: section.at(),
+        }),
+        None if !section.has("dir") => section.req::<PathBuf>("dir"),
+        found => found,
+    };
+    let keep_days = section.number("keep_days", 30, 1..=3_650);
+    dir.map(|dir| StoreConfig {
+        dir: folder.join(dir.value),
+        keep_days: small(keep_days.value),
+    })
+}
+
+/// `[tape]`; `None` if nothing is recorded.
+pub(super) fn read_tape(
+    section: &mut Section<'_, '_>,
+    store: Option<&StoreConfig>,
+    folder: &Path,
+) -> Option<TapeConfig> {
+    let is_recorded = section.or("enabled", true);
+    let dir = section.opt::<PathBuf>("dir");
+    let max_mb = section.number("max_mb", 1_024, 1..=1_000_000);
+    let keep_days = section.number("keep_days", 14, 1..=3_650);
+    let beside_store = store.map(|store| store.dir.join("tape"));
+    let dir = dir.map(|dir| folder.join(dir.value)).or(beside_store);
+    dir.filter(|_| is_recorded.value).map(|dir| TapeConfig {
+        dir,
+        max_mb: max_mb.value,
+        keep_days: small(keep_days.value),
+    })
 }
 
 #[expect(
@@ -244,8 +318,8 @@ impl Daemon {
 fn read(
     mut root: Section<'_, '_>,
     source: Source,
-    pins: Pins,
-    mode: Option<Mode>,
+    (pins, mode): (Pins, Option<Mode>),
+    parts: Parts,
 ) -> Option<Daemon> {
     let folder = source.path.parent().unwrap_or(Path::new("")).to_owned();
     version(&mut root);
@@ -262,34 +336,12 @@ fn read(
     section.finish();
 
     let mut section = root.section("store");
-    let dir = match section.opt::<PathBuf>("dir") {
-        None if !mode.trades() && !section.has("dir") => Some(At {
-            value: PathBuf::from(mode.name()),
-            at: section.at(),
-        }),
-        None if !section.has("dir") => section.req::<PathBuf>("dir"),
-        found => found,
-    };
-    let keep_days = section.number("keep_days", 30, 1..=3_650);
+    let store = read_store(&mut section, mode, &folder);
     section.finish();
-    let store = dir.map(|dir| StoreConfig {
-        dir: folder.join(dir.value),
-        keep_days: small(keep_days.value),
-    });
 
     let mut section = root.section("tape");
-    let is_recorded = section.or("enabled", true);
-    let dir = section.opt::<PathBuf>("dir");
-    let max_mb = section.number("max_mb", 1_024, 1..=1_000_000);
-    let keep_days = section.number("keep_days", 14, 1..=3_650);
+    let tape = read_tape(&mut section, store.as_ref(), &folder);
     section.finish();
-    let beside_store = store.as_ref().map(|store| store.dir.join("tape"));
-    let dir = dir.map(|dir| folder.join(dir.value)).or(beside_store);
-    let tape = dir.filter(|_| is_recorded.value).map(|dir| TapeConfig {
-        dir,
-        max_mb: max_mb.value,
-        keep_days: small(keep_days.value),
-    });
 
     let paper = if mode.simulates() || root.has("paper") {
         paper::read(root.section("paper"))
@@ -367,9 +419,8 @@ fn read(
     section.finish();
 
     let written = root.sections("messages").into_iter();
-    let messages: Option<Vec<_>> = written
-        .map(|section| messages::read(section, &folder))
-        .collect();
+    let messages = written.map(|section| messages::read(section, &folder));
+    let messages = parts.of(messages.collect());
 
     let depth_ms = engine.poll.depth_ms;
     let markets: Vec<_> = root
@@ -378,7 +429,7 @@ fn read(
         .map(|section| market::read(section, depth_ms, mode, &venue, &folder))
         .collect();
     check_markets(&root, &markets);
-    let markets: Option<Vec<_>> = markets.into_iter().collect();
+    let markets = parts.of(markets);
     let fee_bips = [small(maker.value), small(taker.value)];
 
     let daemon = (|| {

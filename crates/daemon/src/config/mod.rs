@@ -9,6 +9,7 @@ pub mod exposure;
 pub mod feasible;
 pub mod feed;
 pub mod limits;
+pub mod located;
 pub mod market;
 pub mod messages;
 pub mod mode;
@@ -29,6 +30,7 @@ pub use cambist_config::{CONFIG_VERSION, Kind, money, reader};
 
 pub use crate::config::resolve::{Bound, Listed};
 pub use daemon::{Daemon, USUAL_PORT};
+pub use located::{Located, OfAccount};
 pub use mode::Mode;
 pub use reader::{At, ConfigError, Place, Problem};
 

@@ -131,6 +131,29 @@ impl PortfolioFile {
         source.read_with(|_, root| read(root, held))
     }
 
+    /// The files of the venues, and the errors of parts that are not needed to find them: an error of a limit must not keep
+    /// an operator from stopping what runs.
+    ///
+    /// # Errors
+    /// [`ConfigError`], with every problem: one of the venues is not named, or the file is no TOML.
+    pub fn venues(path: &Path) -> Result<(Vec<VenueFile>, Option<ConfigError>), ConfigError> {
+        let source = Source::read(path)?;
+        let errors = match Self::parse(&source) {
+            Ok(file) => return Ok((file.venues, None)),
+            Err(errors) => errors,
+        };
+        let folder = source.path.parent().unwrap_or(Path::new("")).to_owned();
+        let read = source.read_any(|mut root| {
+            let venues = root.sections("venue").into_iter();
+            let venues: Option<Vec<_>> = venues.map(|section| venue(section, &folder)).collect();
+            venues.filter(|venues| !venues.is_empty())
+        });
+        match read {
+            Ok((Some(venues), _)) => Ok((venues, Some(errors))),
+            Ok((None, _)) | Err(_) => Err(errors),
+        }
+    }
+
     /// What the file states now and is not what was read from it, as a sentence for who reloads: a start reads it.
     pub fn not_applied(&self) -> Option<String> {
         let path = self.source.path.display();
