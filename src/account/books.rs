@@ -9,6 +9,7 @@ use cambist_daemon::config::Daemon;
 use cambist_daemon::live::account_requests::AccountRequest;
 use cambist_daemon::live::control_client;
 use cambist_daemon::live::control_requests::RequestJson;
+use cambist_daemon::live::start::refuse_other_account;
 use cambist_store::Store;
 use serde_json::Value;
 
@@ -27,6 +28,7 @@ impl BooksAccess {
     /// The daemon of a configuration, or its locked store.
     pub fn open(daemon: &Daemon) -> anyhow::Result<Self> {
         let dir = &daemon.store.dir;
+        refuse_other_account(daemon)?;
         if control_client::ask(dir, &RequestJson::Status)?.is_some() {
             return Ok(Self::Running);
         }

@@ -18,6 +18,7 @@ use cambist_daemon::live::account_requests::{
     AccountRequest, RequestKind, RequestState, TransmissionAnswer,
 };
 use cambist_daemon::live::request_folder::{self, RequestFolder};
+use cambist_daemon::live::start::refuse_other_account;
 use cambist_daemon::venues::exchange::access::AccountAccess;
 use cambist_exchange::keys::make_signing_key;
 use cambist_host::clock::Clock;
@@ -43,6 +44,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// The state folder of a stopped daemon; a running one is named, with what to do.
 pub fn stopped(daemon: &Daemon) -> anyhow::Result<Store> {
+    refuse_other_account(daemon)?;
     match Store::open_for(&daemon.store.dir, daemon.venue.rules().slots) {
         Err(StoreError::AnotherInstance { dir }) => {
             let what = format!(

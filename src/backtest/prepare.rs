@@ -15,7 +15,7 @@ use crate::backtest::{processes, scenario, tape};
 use crate::exit::{Exit, Failure};
 use cambist_config::money::Money;
 use cambist_daemon::config::resolve::Bound;
-use cambist_daemon::config::{Daemon, feasible, process};
+use cambist_daemon::config::{Daemon, feasible, process, resolve};
 
 fn usage(what: impl Into<String>) -> Failure {
     Failure::new(Exit::Usage, what)
@@ -53,7 +53,10 @@ pub fn prepare_with(args: &Inputs, daemon: &Daemon) -> anyhow::Result<Setup> {
 /// not state them for every market.
 pub fn bound_if_stated(daemon: &Daemon) -> anyhow::Result<Option<Bound>> {
     let bound = daemon.bind_expected().transpose()?;
-    let forbidden = process::problems(daemon);
+    let mut forbidden = process::problems(daemon);
+    if bound.is_none() {
+        forbidden.extend(resolve::without_units(daemon));
+    }
     if !forbidden.is_empty() {
         return Err(daemon.source.invalid(forbidden).into());
     }

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
-use cambist_backtest::{Backtest, DataFile, DataReport, Progress};
+use cambist_backtest::{Backtest, DataFile, DataReport, Progress, RefusedAnswers};
 use clap::Args;
 
 use super::print_text;
@@ -69,6 +69,9 @@ pub fn run(args: &BacktestArgs, json: bool) -> anyhow::Result<Exit> {
         print_text(&text)?;
     }
     files?;
+    for one in &finished.refused {
+        crate::exit::print_warning(&refused(one, &daemon));
+    }
     let ms = clock.now().as_ms();
     _ = writeln!(
         std::io::stderr(),
@@ -81,6 +84,19 @@ pub fn run(args: &BacktestArgs, json: bool) -> anyhow::Result<Exit> {
     } else {
         Exit::Invariant
     })
+}
+
+/// Answers of a process that were no targets, in a sentence: nothing of them was quoted.
+fn refused(answers: &RefusedAnswers, daemon: &Daemon) -> String {
+    let RefusedAnswers {
+        strategy,
+        count,
+        why,
+    } = answers;
+    let mut choices = daemon.markets.iter().flat_map(|market| &market.strategies);
+    let name = choices.nth(strategy.0.into());
+    let name = name.map_or("", |choice| &choice.name.value);
+    format!("strategy {name}: {count} answers of its process were no targets; the last one: {why}")
 }
 
 /// Names what was read, by content.

@@ -303,7 +303,7 @@ fn table(meaning: &Meaning) -> String {
         text.push_str(&online.text());
     }
     if !meaning.exact {
-        text.push_str("\nAmounts and strategies are checked against the venue's decimals at start; state\nbase_decimals, quote_decimals and price_decimals in every [[market]] to check them now.\n");
+        text.push_str("\nNOT CHECKED: amounts in the units of the tokens, the sizes of strategies, and the stated loss need the\nvenue's decimals. A start checks them, and so does cambist check --online now. cambist check --pin\nprints base_decimals, quote_decimals and price_decimals of every [[market]], for a check without the venue.\n");
     }
     if let Some(socket) = &meaning.signer {
         let _ = writeln!(text, "\nThe signing key is held by the signer at {socket}.");

@@ -20,6 +20,7 @@ use serde_json::Value;
 use cambist_daemon::config::{Bound, Daemon, feasible};
 use cambist_daemon::dry_run::{self, Answers, DryRun};
 use cambist_daemon::live::latch::Latch;
+use cambist_daemon::live::start::refuse_other_account;
 use cambist_daemon::live::start_retry::StartRetry;
 use cambist_daemon::portfolio::Observed;
 use cambist_daemon::telemetry::withheld;
@@ -130,21 +131,16 @@ pub async fn of(daemon: &Daemon, session: &Session, bound: &Bound) -> anyhow::Re
         }
         // What is read of other venues is not here: a price or holdings that are missing for it prove nothing.
         let read = elsewhere.get(&spec.id);
-        let is_untried = |why: &Withheld| read.is_some() && why.control == Control::NoFairPrice;
-        let is_due = |why: &Withheld| !why.control.is_by_design() && !is_untried(why);
+        let untried = |why: &Withheld| untried(why, read.map(Vec::as_slice));
+        let is_due = |why: &Withheld| !why.control.is_by_design() && untried(why).is_none();
         let meant = |why: &&Option<Withheld>| why.as_ref().is_none_or(is_due);
         let mut meant = reasons.iter().filter(meant).peekable();
         online.ok &= meant.peek().is_none() || meant.any(Option::is_none);
         for (side, why) in Side::BOTH.into_iter().zip(reasons) {
-            let what = match (why, read) {
-                (None, _) => "would be quoted".to_owned(),
-                (Some(why), Some(read)) if is_untried(why) => {
-                    let read = read.join(", ");
-                    format!(
-                        "not tried: a strategy reads {read} of other venues, which only a daemon does"
-                    )
-                }
-                (Some(why), _) => {
+            let what = match why.as_ref().map(|why| (why, untried(why))) {
+                None => "would be quoted".to_owned(),
+                Some((_, Some(untried))) => format!("not tried: {untried}"),
+                Some((why, None)) => {
                     let (name, text) = (why.control.name(), withheld::text(spec, why));
                     format!("not quoted: {name}: {text}; {}", why.remedy())
                 }
@@ -158,6 +154,22 @@ pub async fn of(daemon: &Daemon, session: &Session, bound: &Bound) -> anyhow::Re
     }
     online.validate(session, bound, &orders).await?;
     Ok(online)
+}
+
+/// What a trial without a daemon does not have, if that is why a side is not quoted: the books of other venues that a
+/// strategy reads, or the process of one, which is started by nothing but a run.
+fn untried(why: &Withheld, read: Option<&[String]>) -> Option<String> {
+    match (why.control, read) {
+        (Control::ProcessDown, _) => Some(
+            "this command does not start the process of the strategy; cambist backtest does, and mode = \"paper\""
+                .to_owned(),
+        ),
+        (Control::NoFairPrice, Some(read)) => Some(format!(
+            "a strategy reads {} of other venues, which only a daemon does",
+            read.join(", ")
+        )),
+        _ => None,
+    }
 }
 
 /// The price of a pool that is outside of the market's price band; `mid` is in half ticks. Nothing is joined, left or
@@ -180,15 +192,18 @@ fn outside_band(spec: &MarketSpec, limits: &MarketConfig, mid: u64) -> Option<St
 fn held_back(daemon: &Daemon) -> Vec<String> {
     let (dir, config) = (&daemon.store.dir, daemon.source.path.display());
     let mut held = Vec::new();
+    if let Err(other) = refuse_other_account(daemon) {
+        held.push(other.to_string());
+    }
     if let Some(reason) = Latch::of(dir).raised() {
         held.push(format!(
-            "the latch is raised ({reason}): nothing is ordered until cambist resume --config {config}"
+            "the latch is raised ({reason}): nothing is ordered until cambist resume --config {config} --reason TEXT"
         ));
     }
     if dir.join(cambist_store::FILE).exists() {
         match view::level(dir) {
             Ok((level, cause)) if level > TradingState::Active => held.push(format!(
-                "the trading state is {} ({cause}): nothing is ordered until cambist resume --config {config}",
+                "the trading state is {} ({cause}): nothing is ordered until cambist resume --config {config} --reason TEXT",
                 level.name()
             )),
             Ok(_) => {}

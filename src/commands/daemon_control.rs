@@ -171,7 +171,11 @@ fn silent(daemon: &Located, error: &AskError) -> Value {
 /// Pauses a part.
 pub fn pause(args: &PauseArgs, json: bool) -> anyhow::Result<Exit> {
     let part = args.part.part();
-    let reason = args.reason.clone();
+    let reason = args.reason.trim().to_owned();
+    if reason.is_empty() {
+        let what = "--reason must say why this part is paused";
+        return Err(Failure::new(Exit::Usage, what).into());
+    }
     send_request(&args.which, &RequestJson::Pause { part, reason }, json)
 }
 

@@ -18,6 +18,7 @@ use crate::commands::stated_loss::losses;
 use crate::exit::{Exit, Failure};
 use cambist_daemon::config::{Bound, Daemon, feasible};
 use cambist_daemon::live::latch::Latch;
+use cambist_daemon::live::start::refuse_other_account;
 use cambist_daemon::live::start_retry::StartRetry;
 use cambist_daemon::portfolio::Observed;
 use cambist_daemon::venues::Access;
@@ -158,16 +159,27 @@ fn local(daemon: &Daemon, config: &Path, all: &mut Findings) {
     match PrivateFolder::visit(dir) {
         Ok(_) => all.good("state folder", dir.display().to_string()),
         Err(FolderError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-            all.good(
-                "state folder",
-                format!("{}: the first start creates it", dir.display()),
-            );
+            match PrivateFolder::could_create(dir) {
+                Ok(()) => all.good(
+                    "state folder",
+                    format!("{}: the first start creates it", dir.display()),
+                ),
+                Err(error) => all.wrong(
+                    "state folder",
+                    error.to_string(),
+                    "create it for the daemon's user, or set another store.dir",
+                ),
+            }
         }
         Err(error) => all.wrong(
             "state folder",
             error.to_string(),
             "store.dir must belong to the daemon's user alone",
         ),
+    }
+    if let Err(other) = refuse_other_account(daemon) {
+        let fix = "set another store.dir for this account, or correct [venue] and [keys]";
+        all.wrong("state folder", other.to_string(), fix);
     }
     let resume = format!("cambist resume --config {} --reason TEXT", config.display());
     if let Some(reason) = Latch::of(dir).raised() {

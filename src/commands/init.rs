@@ -83,6 +83,7 @@ pub fn run(args: &InitArgs, json: bool) -> anyhow::Result<Exit> {
     let keys_dir = args.dir.join("keys");
     let key_file = keys_dir.join("eddsa_key");
     keys::make_folder(&keys_dir)?;
+    let had_key = key_file.exists();
     let public = keys::make_signing_key(&key_file)?;
     write_new(&file, &text).with_context(|| file.display().to_string())?;
     let checked = Daemon::load_unpinned(&file)
@@ -109,7 +110,12 @@ pub fn run(args: &InitArgs, json: bool) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let mut text = format!(
-        "wrote {shown} and {}\n\n  publicX  {x}\n  publicY  {y}\n\n",
+        "wrote {shown}{} {}\n\n  publicX  {x}\n  publicY  {y}\n\n",
+        if had_key {
+            "; kept the key that is in"
+        } else {
+            " and"
+        },
         key_file.display()
     );
     if let Some(checked) = checked {

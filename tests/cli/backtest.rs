@@ -239,6 +239,67 @@ fn the_example_in_python_trades_in_a_backtest() {
     assert_eq!(reports[0], reports[1]);
 }
 
+/// A configuration whose strategy is a process that runs this program in Python.
+fn with_process(folder: &Folder, program: &str) -> String {
+    folder.write("strategy.py", program);
+    let text = std::fs::read_to_string(config(folder)).unwrap();
+    let mut file: toml::Table = text.parse().unwrap();
+    let strategy = "kind = 'process'\nname = 'mine'\ncommand = ['python3', 'strategy.py']";
+    let strategy: toml::Table = strategy.parse().unwrap();
+    let market = file["market"][0].as_table_mut().unwrap();
+    market.insert("strategy".to_owned(), vec![strategy].into());
+    folder.write("process.toml", &file.to_string())
+}
+
+#[test]
+fn a_process_that_dies_again_and_again_ends_a_backtest() {
+    let folder = Folder::new("backtest-dying");
+    let data = folder.write("jumping.csv", &jumping());
+    for (program, words) in [
+        (
+            "import sys\nprint('no such column', file=sys.stderr)\nsys.exit(3)\n",
+            ["3", "no such column"],
+        ),
+        (
+            "for line in open(0):\n    raise ValueError('a mistake')\n",
+            ["1", "ValueError: a mistake"],
+        ),
+    ] {
+        let config = with_process(&folder, program);
+        let out = folder.0.join("out").display().to_string();
+        let args = [
+            "backtest", "--config", &config, "--data", &data, "--out", &out,
+        ];
+        let output = cambist(&args);
+        let message = stderr(&output);
+        assert_eq!(exit(&output), 1, "{message}");
+        for words in ["strategy mine", "strategy.py", "5 times"]
+            .iter()
+            .chain(&words)
+        {
+            assert!(message.contains(words), "{words}: {message}");
+        }
+    }
+}
+
+#[test]
+fn answers_that_are_no_targets_are_counted_with_the_reason() {
+    let folder = Folder::new("backtest-no-targets");
+    let data = folder.write("jumping.csv", &jumping());
+    let program = "for line in open(0):\n    print('{\"quotes\": 3}', flush=True)\n";
+    let config = with_process(&folder, program);
+    let out = folder.0.join("out").display().to_string();
+    let output = cambist(&[
+        "backtest", "--config", &config, "--data", &data, "--out", &out,
+    ]);
+    let message = stderr(&output);
+    assert_eq!(exit(&output), 0, "{message}");
+    assert!(
+        message.contains("strategy mine: ") && message.contains("were no targets; the last one: "),
+        "{message}"
+    );
+}
+
 #[test]
 fn several_files_and_balances_are_taken() {
     let folder = Folder::new("backtest-parts");

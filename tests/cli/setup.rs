@@ -83,6 +83,49 @@ fn init_writes_a_file_that_check_accepts_and_overwrites_nothing() {
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
     let kept = std::fs::read_to_string(folder.0.join("new/keys/eddsa_key")).unwrap();
     assert_eq!(kept, key);
+    std::fs::remove_file(&file).unwrap();
+    let again = stdout(&cambist(&args));
+    assert!(again.contains("kept the key that is in"), "{again}");
+}
+
+/// Names of strategies and of their parameters need no decimals.
+#[test]
+fn check_reads_strategies_of_a_file_without_decimals() {
+    let folder = Folder::new("check-no-decimals");
+    let config = configured(&folder);
+    let text = std::fs::read_to_string(&config).unwrap();
+    let units = ["base_decimals", "quote_decimals", "price_decimals"];
+    let lines = text
+        .lines()
+        .filter(|line| !units.iter().any(|unit| line.starts_with(unit)));
+    let text = lines.collect::<Vec<_>>().join("\n");
+    std::fs::write(&config, &text).unwrap();
+    let output = cambist(&["check", "--config", &config]);
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    let found = stdout(&output);
+    assert!(
+        found.contains("NOT CHECKED") && found.contains("check --online"),
+        "{found}"
+    );
+    for (from, to, words) in [
+        (
+            "name = \"bands\"",
+            "name = \"bnads\"",
+            "did you mean bands?",
+        ),
+        ("target_share_bps", "target_share_bip", "target_share_bip"),
+        ("cool_down_s = 10", "cool_down_s = \"ten\"", "cool_down_s"),
+    ] {
+        assert!(text.contains(from), "{from}");
+        std::fs::write(&config, text.replacen(from, to, 1)).unwrap();
+        let output = cambist(&["check", "--config", &config]);
+        assert_eq!(exit(&output), 77, "{from}: {}", stdout(&output));
+        assert!(stderr(&output).contains(words), "{}", stderr(&output));
+    }
+    for reason in ["", "  "] {
+        let output = cambist(&["pause", "--config", &config, "--reason", reason]);
+        assert_eq!(exit(&output), 2, "{}", stderr(&output));
+    }
 }
 
 #[test]

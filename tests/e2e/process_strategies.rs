@@ -160,6 +160,16 @@ fn what_would_show_keys_or_state_to_a_process_is_refused() {
     });
     let (code, object, log) = check("good");
     assert_eq!(code, 0, "{object} {log}");
+    // The trial at the venue starts no process, and does not report it as broken.
+    let config = stage.path("good.toml").display().to_string();
+    for command in [&["check", "--online"][..], &["doctor"]] {
+        let args = [command, &["--config", &config]].concat();
+        let name = format!("tried-{}", command[0]);
+        let (code, text, log) = run(stage.folder.path(), &name, &args, SOON);
+        assert_eq!(code, 0, "{text} {log}");
+        let untried = "not tried: this command does not start the process";
+        assert_eq!(text.matches(untried).count(), 2, "{text}");
+    }
     stage.close();
 }
 

@@ -59,7 +59,21 @@ pub enum Output {
 /// The process of a strategy: it is given views and answers them.
 pub trait ViewAnswerer {
     /// The line with which it answers a view; `None` if the process has ended, and another one is started.
-    fn answer(&mut self, view: &str) -> Option<Vec<u8>>;
+    ///
+    /// # Errors
+    /// It ended too often, in words: the run cannot go on.
+    fn answer(&mut self, view: &str) -> Result<Option<Vec<u8>>, String>;
+}
+
+/// Answers of a process that were no targets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedAnswers {
+    /// Its strategy.
+    pub strategy: StrategyId,
+    /// How many.
+    pub count: u64,
+    /// Why the last one was refused.
+    pub why: String,
 }
 
 /// The processes of a run, by strategy.
@@ -132,6 +146,10 @@ pub struct EngineLink {
     observer: Option<Box<dyn EngineObserver>>,
     processes: Processes,
     pub log: EngineLog,
+    /// Why a process ended the run.
+    pub failed: Option<String>,
+    /// Answers that were no targets, by strategy.
+    pub refused: Vec<RefusedAnswers>,
 }
 
 impl EngineLink {
@@ -180,8 +198,24 @@ impl EngineLink {
             observer: begin.observer,
             processes: begin.processes,
             log,
+            failed: None,
+            refused: Vec::new(),
         };
         (link, Input(Event::Start(Box::new(start))))
+    }
+
+    fn refuse_answer(&mut self, strategy: StrategyId, why: &str) {
+        let mut known = self.refused.iter_mut();
+        if let Some(known) = known.find(|known| known.strategy == strategy) {
+            known.count += 1;
+            why.clone_into(&mut known.why);
+            return;
+        }
+        self.refused.push(RefusedAnswers {
+            strategy,
+            count: 1,
+            why: why.to_owned(),
+        });
     }
 
     /// Handles an input; what follows is appended to `outputs`.
@@ -278,6 +312,9 @@ impl Observer for EngineLink {
         if let Notification::Ended { order, .. } = &notification {
             self.sealed.remove(order);
         }
+        if let Notification::ProcessAnswerRefused { strategy, why } = &notification {
+            self.refuse_answer(*strategy, why);
+        }
         self.log.observe(now, &notification);
     }
 
@@ -302,11 +339,13 @@ impl Assembly for EngineLink {
             let input = Input(Event::Process { strategy, message });
             self.outputs.push(Output::After(ms, input));
         };
-        if let Some(line) = process.answer(&view) {
-            after(ANSWER_MS, ProcessMessage::Line(line));
-        } else {
-            after(ANSWER_MS, ProcessMessage::Ended);
-            after(RESTART_MS, ProcessMessage::Started);
+        match process.answer(&view) {
+            Ok(Some(line)) => after(ANSWER_MS, ProcessMessage::Line(line)),
+            Ok(None) => {
+                after(ANSWER_MS, ProcessMessage::Ended);
+                after(RESTART_MS, ProcessMessage::Started);
+            }
+            Err(why) => self.failed = Some(why),
         }
     }
 }

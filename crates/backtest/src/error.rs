@@ -105,6 +105,9 @@ pub enum BacktestError {
     /// The data are invalid.
     #[error(transparent)]
     Data(#[from] Box<cambist_market_data::Error>),
+    /// The process of a strategy ended too often.
+    #[error("{0}")]
+    Process(String),
     /// Results could not be written.
     #[error("results could not be written: {0}")]
     Output(#[from] std::io::Error),

@@ -5,6 +5,7 @@ use cambist_market_data::Timestamp;
 
 use crate::compare::Beside;
 use crate::curves::Curves;
+use crate::engine_link::RefusedAnswers;
 use crate::html::Page;
 use crate::report::Report;
 
@@ -12,6 +13,8 @@ use crate::report::Report;
 pub struct Finished {
     /// Its report.
     pub report: Report,
+    /// Answers of processes that were no targets.
+    pub refused: Vec<RefusedAnswers>,
     pub(crate) curves: Curves,
     pub(crate) markets: Vec<MarketSpec>,
     pub(crate) span: (Timestamp, Timestamp),

@@ -244,8 +244,18 @@ impl Backtest {
             }
             self.now = next;
             self.perform_due(sink)?;
+            self.refuse_failed()?;
         }
+        self.refuse_failed()?;
         self.finish(sink)
+    }
+
+    /// Ends a run whose process ended too often: without its answers nothing more would be quoted.
+    fn refuse_failed(&mut self) -> Result<(), BacktestError> {
+        let ended = self.ended.as_mut().map(|(_, engine)| engine);
+        let engine = ended.or(self.engine.as_mut());
+        let failed = engine.and_then(|engine| engine.failed.take());
+        failed.map_or(Ok(()), |why| Err(BacktestError::Process(why)))
     }
 
     /// Reads up to the start and starts the engine.
@@ -649,6 +659,7 @@ impl Backtest {
             span: (self.origin, self.now),
             curves: self.curves,
             markets: self.markets,
+            refused: engine.refused,
         })
     }
 

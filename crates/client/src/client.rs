@@ -24,6 +24,9 @@ use crate::error::SetupError;
 use crate::queries::{AccountOfQueries, Call, Signing, call_of};
 use crate::transport::{Exchange, Headers, Outgoing, Transport, Whole};
 
+/// How the detail of a request begins that was not sent because it could not be signed: nothing about the venue follows.
+const NOT_SIGNED: &str = "request not signed";
+
 /// The result of one transmission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered {
@@ -40,6 +43,18 @@ pub struct Answered {
     pub cost_beyond: u32,
     /// For logs: bounded and escaped, without secrets, never part of a decision.
     pub detail: Option<String>,
+}
+
+impl Answered {
+    /// Why the request could not be signed, if that is why it was not sent.
+    pub fn not_signed(&self) -> Option<&str> {
+        let detail = self.detail.as_deref()?;
+        let is_unsent = self.outcome == Outcome::NotSent;
+        detail
+            .strip_prefix(NOT_SIGNED)?
+            .strip_prefix(": ")
+            .filter(|_| is_unsent)
+    }
 }
 
 /// A client of one venue, cheap to clone. `Debug` shows no key.
@@ -235,7 +250,7 @@ impl Client {
     ) -> Answered {
         match self.send(call).await {
             Err(Unmade::NoCredentials) => not_sent("no credentials"),
-            Err(Unmade::Sign(error)) => not_sent(&format!("request not signed: {error}")),
+            Err(Unmade::Sign(error)) => not_sent(&format!("{NOT_SIGNED}: {error}")),
             Ok(Exchange::NotSent(detail)) => not_sent(&detail),
             Ok(Exchange::Broken {
                 cause,

@@ -48,7 +48,7 @@ macro_rules! controls {
 controls! {
     Level "level" []
         "the trading state allows no new orders"
-        "find its cause in the log; then cambist resume --reason TEXT"
+        "find its cause, level_cause in cambist status; then cambist resume --reason TEXT. If the cause is store, the store has lost writes: make room on its disk and restart the daemon"
     Paused "paused" ["risk.pause_s" "risk.pauses_per_day"]
         "this market, side or strategy is paused"
         "a pause that a limit engaged ends by itself; otherwise cambist resume --reason TEXT"
@@ -213,7 +213,7 @@ controls! {
         "see what it prints on its standard error; make it faster, or raise the key"
     ProcessAnswer "process_answer" []
         "what the process of the strategy answered is no target"
-        "see the log for what is wrong with it, and docs/process-strategies.md for the schema"
+        "see refused_answers in cambist status for what is wrong with it, and docs/process-strategies.md for the schema"
     Undecided "undecided" []
         "no decision was made for this side"
         "report it: it is a defect"

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::fs::{Access, AtFlags, CWD, FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 
 /// Name of the lock file.
@@ -43,6 +43,16 @@ pub enum FolderError {
         /// The user of this process.
         us: u32,
     },
+    /// It is not there, and this user may not create it.
+    #[error("{path} is not there, and user {us}, who runs this process, may not write in {above}: as root, install -d -m 700 -o {us} {path}", path = path.display(), above = above.display())]
+    NotCreated {
+        /// The folder.
+        path: PathBuf,
+        /// The nearest folder above it that exists.
+        above: PathBuf,
+        /// The user of this process.
+        us: u32,
+    },
     /// An error of the operating system.
     #[error("{} cannot be used: {source}", path.display())]
     Io {
@@ -57,9 +67,11 @@ impl FolderError {
     /// Whether the folder itself is wrong, so that a retry cannot help, as opposed to a folder in use or an I/O error.
     pub fn is_misconfigured(&self) -> bool {
         match self {
-            Self::SymbolicLink(_) | Self::NotFolder(_) | Self::Mode { .. } | Self::Owner { .. } => {
-                true
-            }
+            Self::SymbolicLink(_)
+            | Self::NotFolder(_)
+            | Self::Mode { .. }
+            | Self::Owner { .. }
+            | Self::NotCreated { .. } => true,
             Self::Io { source, .. } => matches!(
                 source.kind(),
                 io::ErrorKind::NotFound
@@ -88,6 +100,27 @@ pub struct TakenFolder {
 }
 
 impl PrivateFolder {
+    /// Whether a folder that is not there could be created by this user; creates nothing.
+    ///
+    /// # Errors
+    /// [`FolderError::NotCreated`].
+    pub fn could_create(path: &Path) -> Result<(), FolderError> {
+        let mut above = path.ancestors().skip(1);
+        let above = above.find(|above| above.as_os_str().is_empty() || above.exists());
+        let above = above.filter(|above| !above.as_os_str().is_empty());
+        let above = above.unwrap_or(Path::new("."));
+        let wanted = Access::WRITE_OK | Access::EXEC_OK;
+        // The effective user is the one that would create it.
+        match rustix::fs::accessat(CWD, above, wanted, AtFlags::EACCESS) {
+            Ok(()) => Ok(()),
+            Err(_) => Err(FolderError::NotCreated {
+                path: path.to_owned(),
+                above: above.to_owned(),
+                us: rustix::process::geteuid().as_raw(),
+            }),
+        }
+    }
+
     /// Opens a folder without following a link, and checks owner and mode.
     pub fn open(path: &Path) -> Result<Self, FolderError> {
         Self::open_of(path, rustix::process::geteuid().as_raw())
@@ -154,10 +187,15 @@ impl PrivateFolder {
     pub fn open_or_create(path: &Path) -> Result<Self, FolderError> {
         match DirBuilder::new().recursive(true).mode(0o700).create(path) {
             // If the path exists and is not a folder, `open` below reports it.
-            Err(source) if source.kind() != io::ErrorKind::AlreadyExists => Err(FolderError::Io {
-                path: path.to_owned(),
-                source,
-            }),
+            Err(source) if source.kind() != io::ErrorKind::AlreadyExists => {
+                if source.kind() == io::ErrorKind::PermissionDenied {
+                    Self::could_create(path)?;
+                }
+                Err(FolderError::Io {
+                    path: path.to_owned(),
+                    source,
+                })
+            }
             Ok(()) | Err(_) => Self::open(path),
         }
     }
@@ -271,6 +309,28 @@ mod tests {
         symlink(folder.0.join("elsewhere"), folder.0.join(LOCK)).unwrap();
         let opened = PrivateFolder::open(&folder.0).unwrap();
         assert!(opened.take().is_err() && !folder.0.join("elsewhere").exists());
+    }
+
+    /// Root may write everywhere.
+    #[test]
+    fn a_folder_that_cannot_be_created_names_user_and_remedy() {
+        let us = rustix::process::geteuid().as_raw();
+        let path = Path::new("/cambist-nowhere/state");
+        if us == 0 {
+            PrivateFolder::could_create(path).unwrap();
+            return;
+        }
+        for refused in [
+            PrivateFolder::could_create(path).unwrap_err(),
+            refusal(path),
+        ] {
+            let text = refused.to_string();
+            let remedy = format!("install -d -m 700 -o {us} /cambist-nowhere/state");
+            assert!(
+                refused.is_misconfigured() && text.contains(&remedy),
+                "{text}"
+            );
+        }
     }
 
     #[test]

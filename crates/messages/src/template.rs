@@ -1,6 +1,6 @@
 //! The text of a message: words with placeholders in braces, checked when the configuration is read.
 
-use crate::schedule::Message;
+use crate::schedule::{Change, Message};
 
 /// What a template may name.
 const PLACEHOLDERS: [&str; 7] = [
@@ -78,12 +78,17 @@ impl Template {
     pub fn render(&self, message: &Message, daemon: &str) -> String {
         let condition = &message.condition;
         let lasts = format!("{} s", message.lasts_s);
+        // What is over must not read as if it held.
+        let summary = match message.change {
+            Change::Raised | Change::Lasting => condition.summary.clone(),
+            Change::Resolved => format!("over: {}", condition.summary),
+        };
         let value = |name: &str| match name {
             "change" => message.change.name(),
             "severity" => condition.kind.severity.name(),
             "name" => condition.kind.name,
             "subject" => &condition.subject,
-            "summary" => &condition.summary,
+            "summary" => &summary,
             "lasts" => &lasts,
             _ => daemon,
         };
@@ -103,11 +108,14 @@ impl Template {
 mod tests {
     use super::*;
     use crate::conditions::conditions;
-    use crate::schedule::Change;
 
     fn rendered(template: &str) -> Result<String, TemplateError> {
+        changed(template, Change::Raised)
+    }
+
+    fn changed(template: &str, change: Change) -> Result<String, TemplateError> {
         let message = Message {
-            change: Change::Raised,
+            change,
             condition: conditions(None).remove(0),
             lasts_s: 15,
         };
@@ -123,6 +131,10 @@ mod tests {
         assert_eq!(
             rendered("{{{name}}} {lasts}").as_deref(),
             Ok("{CambistGone} 15 s")
+        );
+        assert_eq!(
+            changed("{name} {change}: {summary}", Change::Resolved).as_deref(),
+            Ok("CambistGone resolved: over: no daemon answers")
         );
     }
 

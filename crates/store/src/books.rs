@@ -5,6 +5,7 @@
 //! balances plus all fills, ends and flows in the store.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use cambist_core::books::{Baselines, Books, Difference, Position};
 use cambist_core::event::{Rate, Totals};
@@ -28,6 +29,42 @@ pub struct Listing {
     /// What charges of the venue count as.
     #[serde(default)]
     pub charged_as: Option<ChargedAs>,
+    /// The account, compared with the venue; none in a folder of a program before it was stored.
+    #[serde(default)]
+    pub account: Option<FolderAccount>,
+}
+
+/// The account that a state folder belongs to, as far as it is known without asking the venue. Its books and orders are
+/// those of no other one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FolderAccount {
+    /// Kind of venue, as in the configuration.
+    pub kind: String,
+    /// Which venue of this kind it is, if the file states it: the exchange's address, or the chain.
+    pub venue: Option<String>,
+    /// The account at the venue.
+    pub account: String,
+}
+
+impl FolderAccount {
+    /// Whether this is certainly another account.
+    pub fn is_other(&self, than: &Self) -> bool {
+        let venues = self.venue.as_ref().zip(than.venue.as_ref());
+        (&self.kind, &self.account) != (&than.kind, &than.account)
+            || venues.is_some_and(|(one, other)| one != other)
+    }
+}
+
+impl fmt::Display for FolderAccount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            kind,
+            venue,
+            account,
+        } = self;
+        write!(f, "account {account} at {kind}")?;
+        venue.as_ref().map_or(Ok(()), |venue| write!(f, " {venue}"))
+    }
 }
 
 impl Listing {

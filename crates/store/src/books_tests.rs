@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::offline::NotExplained;
 use crate::tests::names;
-use crate::{FILE, Listing, Store, StoreEntry, StoreError, flows, view};
+use crate::{FILE, FolderAccount, Listing, Store, StoreEntry, StoreError, flows, view};
 
 pub(crate) const ETH: TokenId = TokenId(0);
 pub(crate) const USDC: TokenId = TokenId(1);
@@ -47,6 +47,7 @@ pub(crate) fn listing() -> Listing {
     };
     Listing {
         charged_as: None,
+        account: None,
         markets: vec![
             market(0, "ETH-USDC", &eth, 2),
             market(1, "BTC-USDC", &btc, 1),
@@ -141,6 +142,34 @@ fn stored(booking: &Booking) -> (TempDir, Store) {
     assert_eq!((before.ledger, lost), (None, BTreeMap::new()));
     store.book(&[], booking).unwrap();
     (folder, store)
+}
+
+#[test]
+fn the_account_of_the_last_start_is_read_without_the_lock() {
+    let account = |venue: Option<&str>, account: &str| FolderAccount {
+        kind: "exchange".to_owned(),
+        venue: venue.map(str::to_owned),
+        account: account.to_owned(),
+    };
+    let folder = crate::testing::private_folder();
+    let mut store = open(&folder);
+    assert_eq!(view::account(folder.path()).unwrap(), None);
+    let own = account(Some("0xa"), "7");
+    let listed = Listing {
+        account: Some(own.clone()),
+        ..listing()
+    };
+    store.books(&listed).unwrap();
+    assert_eq!(view::account(folder.path()).unwrap(), Some(own.clone()));
+    for (other, is_other) in [
+        (account(Some("0xa"), "7"), false),
+        (account(None, "7"), false),
+        (account(Some("0xa"), "8"), true),
+        (account(Some("0xb"), "7"), true),
+    ] {
+        assert_eq!(own.is_other(&other), is_other, "{other}");
+        assert_eq!(other.is_other(&own), is_other, "{other}");
+    }
 }
 
 #[test]

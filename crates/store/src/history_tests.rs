@@ -328,6 +328,7 @@ fn amounts_of_a_market_that_is_not_configured_are_in_base_units() {
     let (folder, mut store) = fills();
     let fewer = Listing {
         charged_as: None,
+        account: None,
         markets: vec![listing().markets[0].clone()],
         ..listing()
     };

@@ -101,6 +101,8 @@ fn every_kept_store_is_opened_with_everything_in_it() {
             assert_eq!(count(&database, table), expected[table], "{name} {table}");
         }
         drop(database);
+        // It belongs to the account of its next start.
+        assert_eq!(view::account(folder.path()).unwrap(), None, "{name}");
         let flows = flows::explained(folder.path()).unwrap();
         assert_eq!(flows.len() as u64, expected["flows"], "{name}");
         assert_eq!(view::level(folder.path()).unwrap().0.name(), "trading");

@@ -39,7 +39,7 @@ use cambist_host::clock::Clock;
 use chain::Sum;
 
 pub use booking::StoreEntry;
-pub use books::Listing;
+pub use books::{FolderAccount, Listing};
 pub use parameters::SetParameter;
 pub use schema::FILE;
 

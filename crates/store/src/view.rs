@@ -10,7 +10,7 @@ use cambist_core::pool::UnsignedPoolTransaction;
 use cambist_core::{Amount, ClientOrderId, Hash, MarketId, StrategyId, TokenId, VenueTime};
 use rusqlite::{Connection, OpenFlags};
 
-use super::books::Listing;
+use super::books::{FolderAccount, Listing};
 use super::orders::{OrderRow, rests_until};
 use super::recover::{ReadError, booked};
 use super::{Filled, StoreError, database_error, schema};
@@ -228,6 +228,17 @@ pub fn books_written_s(dir: &Path) -> Result<Option<u64>, StoreError> {
     let newest: rusqlite::Result<Option<i64>> = database.query_row(newest, [], |row| row.get(0));
     let newest = newest.map_err(|error| database_error(&file, error))?;
     Ok(newest.map(|at_us| at_us.cast_unsigned() / 1_000_000))
+}
+
+/// The account that a folder belongs to; `None` if no start has stored one.
+pub fn account(dir: &Path) -> Result<Option<FolderAccount>, StoreError> {
+    let file = dir.join(schema::FILE);
+    let database = open(&file)?;
+    if database.prepare("SELECT 1 FROM listing LIMIT 1").is_err() {
+        return Ok(None);
+    }
+    let listing = super::books::listing(&database).map_err(|error| error.at(&file))?;
+    Ok(listing.and_then(|listing| listing.account))
 }
 
 /// The durable books of a folder and its listing; `None` before the first start that stores them.

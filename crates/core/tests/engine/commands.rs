@@ -43,6 +43,29 @@ fn quoting() -> TestBench {
     bench
 }
 
+/// What is on disk after a failed write is not known, so that this process orders nothing more, whatever is commanded.
+#[test]
+fn a_store_that_lost_writes_is_resumed_by_a_restart_only() {
+    let mut bench = TestBench::new(&BOTH);
+    bench.store_works = false;
+    bench.run_ms(3_000);
+    assert_eq!(bench.levels.last(), Some(&TradingState::CancelOnly));
+    let refused = lower(&mut bench, TradingState::Active).unwrap_err();
+    assert!(refused.contains("restart the daemon"), "{refused}");
+    bench.store_works = true;
+    assert!(lower(&mut bench, TradingState::Active).is_err());
+}
+
+#[test]
+fn a_pause_needs_a_reason() {
+    let mut bench = quoting();
+    let pause = Command::Pause {
+        filter: bids(),
+        reason: " ".to_owned(),
+    };
+    assert!(execute(&mut bench, pause).is_err());
+}
+
 #[test]
 fn one_side_is_paused_until_an_operator_lifts_it() {
     let mut bench = quoting();

@@ -17,7 +17,8 @@ use cambist_core::{
     VenueRules,
 };
 
-use cambist_strategy_process::ProcessStrategy;
+use cambist_strategies::{ParamError, Params, StrategyInfo};
+use cambist_strategy_process::{ProcessSettings, ProcessStrategy};
 
 use crate::config::daemon::Daemon;
 use crate::config::exposure;
@@ -511,29 +512,28 @@ fn market_config(
     (problems.len() == before).then_some(config)
 }
 
-/// Builds a strategy for its market; an error names the position in the file.
-pub(super) fn build(
-    choice: &StrategyChoice,
-    spec: &MarketSpec,
-) -> Result<Box<dyn Strategy>, Problem> {
+/// What is wrong with strategies whatever the units of their markets are: kinds and parameters that do not exist, and
+/// values that none could have. For a file that does not state the units.
+pub fn without_units(daemon: &Daemon) -> Vec<Problem> {
+    let choices = daemon.markets.iter().flat_map(|market| &market.strategies);
+    let problems = choices.filter_map(|choice| {
+        let read = match &choice.process {
+            Some(_) => process_settings(choice).map(drop),
+            None => info(choice).and_then(|info| {
+                Params::read(info.parameters, &choice.params)
+                    .map(drop)
+                    .map_err(|error| of_parameter(choice, info.name, &error))
+            }),
+        };
+        read.err()
+    });
+    problems.collect()
+}
+
+/// The strategy of the registry that is chosen.
+fn info(choice: &StrategyChoice) -> Result<&'static StrategyInfo, Problem> {
     let name = &choice.name.value;
-    if let Some(process) = &choice.process {
-        if cambist_strategies::find(name).is_some() {
-            return Err(Problem {
-                at: choice.name.at,
-                what: format!(
-                    "{name} is a strategy of this program: a process needs another name in market.strategy.name"
-                ),
-            });
-        }
-        let settings = process.settings(&choice.params);
-        let settings = settings.map_err(|error| Problem {
-            at: choice.name.at,
-            what: format!("strategy {name}, params: {error}"),
-        })?;
-        return Ok(Box::new(ProcessStrategy::new(settings, spec)));
-    }
-    let Some(info) = cambist_strategies::find(name) else {
+    cambist_strategies::find(name).ok_or_else(|| {
         let known: Vec<_> = cambist_strategies::all()
             .iter()
             .map(|info| info.name)
@@ -543,16 +543,51 @@ pub(super) fn build(
             || format!("known strategies: {}", known.join(", ")),
             |near| format!("did you mean {near}?"),
         );
-        return Err(Problem {
+        Problem {
             at: choice.name.at,
             what: format!("there is no strategy {name:?}; {hint}"),
-        });
+        }
+    })
+}
+
+fn of_parameter(choice: &StrategyChoice, name: &str, error: &ParamError) -> Problem {
+    Problem {
+        at: choice.place(&error.key),
+        what: format!("strategy {name}: {error}"),
+    }
+}
+
+/// The settings of a strategy in a process.
+fn process_settings(choice: &StrategyChoice) -> Result<Option<ProcessSettings>, Problem> {
+    let name = &choice.name.value;
+    let Some(process) = &choice.process else {
+        return Ok(None);
     };
+    let wrong = |what: String| Problem {
+        at: choice.name.at,
+        what,
+    };
+    if cambist_strategies::find(name).is_some() {
+        return Err(wrong(format!(
+            "{name} is a strategy of this program: a process needs another name in market.strategy.name"
+        )));
+    }
+    let settings = process.settings(&choice.params);
+    let settings = settings.map_err(|error| wrong(format!("strategy {name}, params: {error}")));
+    settings.map(Some)
+}
+
+/// Builds a strategy for its market; an error names the position in the file.
+pub(super) fn build(
+    choice: &StrategyChoice,
+    spec: &MarketSpec,
+) -> Result<Box<dyn Strategy>, Problem> {
+    if let Some(settings) = process_settings(choice)? {
+        return Ok(Box::new(ProcessStrategy::new(settings, spec)));
+    }
+    let info = info(choice)?;
     info.build_from(&choice.params, spec)
-        .map_err(|error| Problem {
-            at: choice.place(&error.key),
-            what: format!("strategy {}: {error}", info.name),
-        })
+        .map_err(|error| of_parameter(choice, info.name, &error))
 }
 
 /// A warning if a strategy counts with a lower maker fee than the account pays: its distances need not earn the

@@ -75,7 +75,9 @@ impl RequestWorkers {
 
     async fn answer(&self, request: RequestId, endpoint: Endpoint, answered: Answered) {
         let detail = answered.detail.as_deref().unwrap_or_default();
-        if is_silence(&answered) {
+        if let Some(why) = answered.not_signed() {
+            self.telemetry.not_signed(endpoint, why);
+        } else if is_silence(&answered) {
             self.telemetry.venue_silent(endpoint, detail);
         } else {
             self.telemetry.venue_answered();

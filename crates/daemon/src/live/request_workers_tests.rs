@@ -172,5 +172,16 @@ fn silence_is_what_no_byte_came_back_for() {
     ] {
         let answered = answered(outcome, status);
         assert_eq!(is_silence(&answered), silent, "{answered:?}");
+        assert_eq!(answered.not_signed(), None);
     }
+    // The venue was not asked.
+    let unsigned = |outcome| Answered {
+        detail: Some("request not signed: the signer does not answer: refused".to_owned()),
+        ..answered(outcome, None)
+    };
+    let why = unsigned(Outcome::NotSent);
+    let why = why.not_signed();
+    assert_eq!(why, Some("the signer does not answer: refused"));
+    let timeout = unsigned(unknown(UnknownCause::Timeout));
+    assert_eq!(timeout.not_signed(), None);
 }

@@ -81,6 +81,7 @@ impl Stage {
         let found = store.recover(&["ETH-USDC".to_owned()]).unwrap();
         let listing = Listing {
             charged_as: None,
+            account: None,
             markets: about().markets,
             pools: vec![pool()],
             tokens: vec![token(0, "ETH", 18), token(1, "USDC", 6)],

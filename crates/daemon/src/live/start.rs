@@ -18,7 +18,7 @@ use crate::live::start_retry::StartRetry;
 use crate::venues::{self, Access, Session, Trading};
 use cambist_host::exit::{Exit, Failure};
 use cambist_store::{
-    Filled, Listing, OpenIntent, OpenPoolTransaction, Recovered, SetParameter, Store,
+    Filled, Listing, OpenIntent, OpenPoolTransaction, Recovered, SetParameter, Store, view,
 };
 use cambist_strategies::Params;
 
@@ -58,6 +58,7 @@ pub struct Started {
 
 /// Locks the state folder and reads it. Refused while trading is halted.
 pub fn take(daemon: &Daemon) -> anyhow::Result<StateFolder> {
+    refuse_other_account(daemon)?;
     let mut store = Store::open_for(&daemon.store.dir, daemon.venue.rules().slots)?;
     let latch = Latch::of(&daemon.store.dir);
     if let Some(reason) = latch.raised() {
@@ -73,6 +74,29 @@ pub fn take(daemon: &Daemon) -> anyhow::Result<StateFolder> {
         .forget_proof()
         .with_context(|| format!("state folder {}", daemon.store.dir.display()))?;
     Ok(StateFolder { store, recovered })
+}
+
+/// Refuses a state folder that belongs to another account than the file's: its ledger and orders are not those of this
+/// one, and everything that this account holds would be a difference. A folder of a program before accounts were stored
+/// belongs to that of its next start.
+pub fn refuse_other_account(daemon: &Daemon) -> Result<(), Failure> {
+    let dir = &daemon.store.dir;
+    let Some(wanted) = daemon.venue.folder_account() else {
+        return Ok(());
+    };
+    // One that cannot be read is reported by what opens it.
+    let held = view::account(dir).ok().flatten();
+    match held.filter(|held| held.is_other(&wanted)) {
+        Some(held) => Err(Failure::new(
+            Exit::Refused,
+            format!(
+                "the state folder {} belongs to {held}, and {} has {wanted}: set another store.dir for this account, or correct [venue] and [keys]",
+                dir.display(),
+                daemon.source.path.display()
+            ),
+        )),
+        None => Ok(()),
+    }
 }
 
 /// The configuration with the parameters that operators set. Refused where the file has changed so that they do not fit
@@ -184,7 +208,7 @@ pub fn begin(
     } = state;
     refuse_older(daemon, &mut store, &venue.newest)?;
     let Venue { session, bound, .. } = venue;
-    let listing = listing(&bound);
+    let listing = listing(daemon, &bound);
     let (books, lost) = store.books(&listing)?;
     let strategies = bound.strategies.iter();
     let strategies: Vec<_> = strategies
@@ -248,8 +272,9 @@ pub fn begin(
 }
 
 /// The venue's current listing.
-fn listing(bound: &Bound) -> Listing {
+fn listing(daemon: &Daemon, bound: &Bound) -> Listing {
     Listing {
+        account: daemon.venue.folder_account(),
         charged_as: bound.venue.charged_as,
         markets: bound.markets.clone(),
         pools: bound.pools.clone(),

@@ -10,9 +10,10 @@ use cambist_core::{
     ClientOrderId, Hash, MarketId, OrderKind, Price, Qty, Side, StrategyId, TokenId, VenueTime,
 };
 use cambist_host::exit::{Exit, Failure};
-use cambist_store::{OpenIntent, SetParameter, Store};
+use cambist_store::{Listing, OpenIntent, SetParameter, Store};
 
-use super::{Venue, begin, beside_set, refuse_older, split, take, with_set};
+use super::{Venue, begin, beside_set, refuse_older, refuse_other_account, split, take, with_set};
+use crate::config::venue::{ExchangeLink, VenueTerms};
 use crate::config::{Bound, Daemon};
 use crate::venues::{Session, exchange};
 
@@ -62,6 +63,51 @@ fn the_first_event_has_everything_from_outside() {
     assert_eq!(strategies, [(0, 0), (1, 0)]);
     assert_eq!((start.traded.len(), start.memories.len()), (2, 2));
     assert!(start.open.is_empty() && started.bodies.is_empty());
+}
+
+/// A folder without an account, as an earlier program wrote it, belongs to that of the next start.
+#[test]
+fn a_state_folder_belongs_to_the_account_of_its_first_start() {
+    let folder = crate::testing::private_folder();
+    let mut daemon = example();
+    daemon.store.dir = folder.path().to_owned();
+    let started = |daemon: &Daemon, account| {
+        let mut store = Store::open(folder.path()).unwrap();
+        store.recover(&["ETH-USDC".to_owned()]).unwrap();
+        let bound = bound();
+        let listing = Listing {
+            account,
+            ..super::listing(daemon, &bound)
+        };
+        store.books(&listing).unwrap();
+    };
+    started(&daemon, None);
+    drop(take(&daemon).unwrap());
+    let own = daemon.venue.folder_account();
+    assert!(own.is_some());
+    started(&daemon, own);
+    drop(take(&daemon).unwrap());
+    let VenueTerms::Exchange(link) = &mut daemon.venue.terms else {
+        panic!("the example is one of the exchange interface");
+    };
+    let sound = link.clone();
+    // A file need not state the exchange's address.
+    link.exchange = None;
+    refuse_other_account(&daemon).unwrap();
+    for change in [
+        |link: &mut ExchangeLink| link.account_id += 1,
+        |link: &mut ExchangeLink| link.exchange = Some(format!("0x{:040x}", 7)),
+    ] {
+        let mut other = sound.clone();
+        change(&mut other);
+        daemon.venue.terms = VenueTerms::Exchange(other);
+        let error = take(&daemon).map(drop).unwrap_err();
+        let failure = error.downcast_ref::<Failure>().unwrap();
+        assert_eq!(failure.exit, Exit::Refused);
+        let text = error.to_string();
+        let held = format!("belongs to account {}", sound.account_id);
+        assert!(text.contains(&held) && text.contains("store.dir"), "{text}");
+    }
 }
 
 fn order(instance: u32, number: u64) -> UnsignedOrder {

@@ -20,6 +20,7 @@ fn example() -> (Daemon, Listing) {
     let bound = daemon.bind_expected().unwrap().unwrap();
     let listing = Listing {
         charged_as: None,
+        account: None,
         markets: bound.markets.clone(),
         pools: bound.pools.clone(),
         tokens: bound.tokens.clone(),

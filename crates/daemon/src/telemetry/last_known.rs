@@ -61,12 +61,63 @@ pub struct LastKnown {
     pub(super) parameters: Vec<ParameterDifference>,
     /// The nodes of a chain, the polls that they answered with nothing usable, and those that take too long.
     pub(super) nodes: Option<[Value; 3]>,
+    /// Answers of processes that were no targets, by strategy.
+    pub(super) refused_answers: BTreeMap<u8, RefusedAnswers>,
     /// The limits over all venues of a portfolio.
     pub(super) portfolio: Option<PortfolioStatus>,
     /// The status line.
     pub(super) line: String,
     pub(super) throttle: Throttle,
     pub(super) connectivity: Connectivity,
+}
+
+/// Answers of the process of a strategy that were no targets.
+#[derive(Debug, Default)]
+pub(super) struct RefusedAnswers {
+    pub(super) count: u64,
+    pub(super) last: String,
+    /// Reasons that were logged, without numbers.
+    kinds: Vec<String>,
+}
+
+impl RefusedAnswers {
+    /// Most kinds of reasons of a strategy that are logged one by one; a process can invent any number.
+    const KINDS_MAX: usize = 8;
+
+    /// Takes an answer in. Returns the number of its kind of reason, which is that of all others from a bound on.
+    pub(super) fn add(&mut self, why: &str) -> usize {
+        self.count += 1;
+        why.clone_into(&mut self.last);
+        let kind: String = why
+            .chars()
+            .filter(|letter| !letter.is_ascii_digit())
+            .collect();
+        let known = self.kinds.iter().position(|known| *known == kind);
+        known.unwrap_or_else(|| {
+            if self.kinds.len() < Self::KINDS_MAX {
+                self.kinds.push(kind);
+                self.kinds.len() - 1
+            } else {
+                Self::KINDS_MAX
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RefusedAnswers;
+
+    #[test]
+    fn reasons_differ_by_more_than_their_numbers_and_are_bounded() {
+        let mut answers = RefusedAnswers::default();
+        let kinds = ["line 1: no price", "line 22: no price", "line 3: a text"];
+        assert_eq!(kinds.map(|why| answers.add(why)), [0, 0, 1]);
+        let invented = |letter: char| answers.add(&letter.to_string());
+        let invented: Vec<_> = ('a'..='z').map(invented).collect();
+        assert_eq!(invented.iter().max(), Some(&RefusedAnswers::KINDS_MAX));
+        assert_eq!((answers.count, answers.last.as_str()), (29, "z"));
+    }
 }
 
 /// A refusal in the venue's words.
@@ -106,6 +157,7 @@ impl LastKnown {
             simulated: None,
             parameters: Vec::new(),
             nodes: None,
+            refused_answers: BTreeMap::new(),
             portfolio: None,
             line: String::new(),
             throttle: Throttle::default(),

@@ -230,6 +230,17 @@ impl Telemetry {
         *self.last().not_sent.entry(endpoint).or_default() += 1;
     }
 
+    /// A request was not sent because it could not be signed: the venue was not asked.
+    pub fn not_signed(&self, endpoint: Endpoint, why: &str) {
+        let now = self.clock.now();
+        let endpoint = endpoint.name();
+        let key = format!("not signed {endpoint}");
+        let times = self.last().throttle.due(now, &key);
+        if let Some(times) = times {
+            tracing::error!(endpoint, times, "request not signed, and not sent: {why}");
+        }
+    }
+
     /// Nothing was received from the venue for a request; `detail` is the chain of causes.
     pub fn venue_silent(&self, endpoint: Endpoint, detail: &str) {
         let now = self.clock.now();

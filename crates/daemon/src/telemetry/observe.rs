@@ -493,7 +493,10 @@ pub(super) fn note(
             "the strategy cannot read the memory of an earlier run; it starts without it"
         ),
         Notification::ProcessAnswerRefused { strategy, why } => {
-            let key = format!("process answer {}", strategy.0);
+            let answers = last.refused_answers.entry(strategy.0).or_default();
+            // Each kind of reason at once: the first one does not explain the next.
+            let kind = answers.add(&short(why));
+            let key = format!("process answer {} {kind}", strategy.0);
             if let Some(times) = last.throttle.due(now, &key) {
                 let strategy = about.strategy(*strategy);
                 warn!(

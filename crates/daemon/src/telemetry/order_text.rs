@@ -126,7 +126,11 @@ fn cause(spec: &MarketSpec, cause: &CancelCause) -> String {
     match cause {
         CancelCause::NotQuoted(why) => format!("not quoted: {}", withheld::text(spec, why)),
         CancelCause::Moved { wanted } => {
-            format!("moved: the nearest quote is {}", quote(spec, wanted))
+            // The price may be the same, and the quantity another.
+            format!(
+                "no quote equals it any more: the nearest is {}",
+                quote(spec, wanted)
+            )
         }
         CancelCause::Replaced => "close to its expiry, and its replacement rests".to_owned(),
         CancelCause::Surplus => "the quotes of its side have other orders".to_owned(),

@@ -6,7 +6,7 @@ use cambist_core::notification::{
     BooksStatus, Control, MarketStatus, OtherOrder, PoolStatus, Status,
 };
 use cambist_core::reference::ReferenceStatus;
-use cambist_core::{Amount, Side, Time, TokenSpec};
+use cambist_core::{Amount, Side, StrategyId, Time, TokenSpec};
 use serde_json::{Value, json};
 
 use super::books;
@@ -350,6 +350,16 @@ impl Telemetry {
             "line": last.line,
         });
         page["parameters"] = parameters::page(&last.parameters);
+        if !last.refused_answers.is_empty() {
+            let each = last.refused_answers.iter().map(|(strategy, answers)| {
+                json!({
+                    "strategy": self.about.strategy(StrategyId(*strategy)),
+                    "count": answers.count,
+                    "last_reason": answers.last,
+                })
+            });
+            page["refused_answers"] = each.collect();
+        }
         if let Some([nodes, unanswered, slow]) = &last.nodes {
             page["nodes"] = nodes.clone();
             page["unanswered"] = unanswered.clone();

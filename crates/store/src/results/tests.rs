@@ -43,6 +43,7 @@ fn listing(price_decimals: u8) -> Listing {
     let spec = MarketSpec::new(MarketId(0), "ETH-USDC", base, quote, price_decimals, true).unwrap();
     Listing {
         charged_as: None,
+        account: None,
         markets: vec![spec],
         pools: Vec::new(),
         tokens,

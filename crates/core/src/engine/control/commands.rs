@@ -99,9 +99,9 @@ impl State {
         reason: &str,
         actions: &mut Vec<Action>,
     ) -> Result<String, String> {
+        let cause = required_reason(reason)?.to_owned();
         self.check_filter(filter)?;
         let venue_now = self.clock.at_least(now);
-        let cause = reason_or(reason, "operator").to_owned();
         let pause = Pause {
             filter,
             since: venue_now,

@@ -37,6 +37,13 @@ impl State {
                     .to_owned(),
             );
         }
+        if self.store_failed {
+            // What is on disk is not known, so that this process seals nothing more.
+            return Err(
+                "the store has lost writes, and this process orders nothing more: make room on its disk, then restart the daemon (cambist drain --wait, and start it again)"
+                    .to_owned(),
+            );
+        }
         if level > held {
             return Err(format!("the trading state is only {}", held.name()));
         }

@@ -14,6 +14,7 @@ use cambist_core::{MarketSpec, VenueRules};
 use cambist_host::exit::{Exit, Failure};
 use cambist_host::secrets::{KeyFolders, Keys};
 use cambist_kraken_venue::rules::CALL;
+use cambist_store::FolderAccount;
 
 use super::daemon::Pins;
 use super::exposure::thousandths;
@@ -216,6 +217,24 @@ impl VenueLink {
             VenueTerms::Exchange(link) => format!("account {}", link.account_id),
             VenueTerms::Kraken(_) => "the account of the keys".to_owned(),
             VenueTerms::Evm(link) => format!("account {}", link.account.to_hex()),
+        }
+    }
+
+    /// What a state folder is bound to; `None` where no file states the account, which is that of the keys.
+    pub fn folder_account(&self) -> Option<FolderAccount> {
+        let kind = self.kind().description().name.to_owned();
+        match &self.terms {
+            VenueTerms::Exchange(link) => Some(FolderAccount {
+                kind,
+                venue: link.exchange.as_ref().map(|address| address.to_lowercase()),
+                account: link.account_id.to_string(),
+            }),
+            VenueTerms::Kraken(_) => None,
+            VenueTerms::Evm(link) => Some(FolderAccount {
+                kind,
+                venue: Some(format!("of chain {}", link.chain_id)),
+                account: link.account.to_hex(),
+            }),
         }
     }
 
