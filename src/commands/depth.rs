@@ -123,21 +123,19 @@ fn open(args: &DepthArgs) -> anyhow::Result<Recording> {
         let market = chosen(path, &tape::markets(path)?, args.market.as_deref())?;
         return tape::open(path, &market, read);
     }
-    match &args.market {
-        Some(_) => usage("this is no tape but the depth of one market: leave --market out"),
-        None => {
-            let options = OpenOptions {
-                max_gap_nanos: read.max_gap_nanos,
-                tolerance: read.tolerance,
-                price_factor: read.price_factor,
-                ..OpenOptions::default()
-            };
-            let paths = std::slice::from_ref(path);
-            match cambist_market_data::open(paths, &options)? {
-                Recording::Events(_) => usage("ticks are no depth snapshots"),
-                recording => Ok(recording),
-            }
-        }
+    if args.market.is_some() {
+        return usage("this is no tape but the depth of one market: leave --market out");
+    }
+    let options = OpenOptions {
+        max_gap_nanos: read.max_gap_nanos,
+        tolerance: read.tolerance,
+        price_factor: read.price_factor,
+        ..OpenOptions::default()
+    };
+    let paths = std::slice::from_ref(path);
+    match cambist_market_data::open(paths, &options)? {
+        Recording::Events(_) => usage("ticks are no depth snapshots"),
+        recording => Ok(recording),
     }
 }
 
@@ -402,6 +400,7 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
     use super::*;
 
     #[test]

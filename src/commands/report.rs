@@ -452,6 +452,7 @@ fn by_strategy(report: &PeriodReport) -> Vec<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
     use super::*;
 
     #[test]

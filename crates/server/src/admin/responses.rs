@@ -52,7 +52,9 @@ impl Audited {
 /// An account with everything it holds.
 #[derive(Serialize)]
 pub(super) struct Account {
-    account: cambist_protocol::wire::Account,
+    /// As in the interface.
+    #[serde(rename = "account")]
+    shown: cambist_protocol::wire::Account,
     /// Highest number of a deposit that was booked; absent if none had one.
     #[serde(rename = "depositNumber", skip_serializing_if = "Option::is_none")]
     deposit_number: Option<u64>,
@@ -96,7 +98,7 @@ impl Account {
             }
         };
         Self {
-            account: responses::account(view),
+            shown: responses::account(view),
             deposit_number: venue
                 .account(view.id)
                 .map(|account| account.deposit_number)
