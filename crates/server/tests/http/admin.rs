@@ -399,7 +399,7 @@ fn pending_withdrawals_are_listed_and_those_of_the_list_settled() {
         let all = reply["settled"].as_array().unwrap().iter();
         all.map(|settled| settled["hash"].clone()).collect()
     };
-    assert_eq!(hashes(settled.good()), [first.clone()]);
+    assert_eq!(hashes(settled.good()), std::slice::from_ref(&first));
     let log = operator.look("log", "limit=1");
     assert_eq!(log.good()[0]["fields"]["hash"], first);
     exchange.clock.pass_ms(1);
