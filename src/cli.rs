@@ -214,7 +214,7 @@ pub enum Command {
     Man,
     /// Run the exchange alone; back up, restore and verify its data folder; administer it
     #[command(
-        after_help = "Examples:\n  cambist venue --config config/venue.toml\n  cambist venue --config config/venue.toml --data /var/lib/cambist-venue\n  cambist venue backup --data /var/lib/cambist-venue --to /backup/monday\n  cambist venue admin --config config/venue.toml status"
+        after_help = "Examples:\n  cambist venue --config config/venue.toml\n  cambist venue --config config/venue.toml --data /var/lib/cambist-venue/data\n  cambist venue backup --data /var/lib/cambist-venue/data --to /backup/monday\n  cambist venue admin --config config/venue.toml status"
     )]
     Venue(commands::venue::VenueArgs),
     /// Print the exchange's interface as an OpenAPI 3.1 document

@@ -19,7 +19,7 @@ use cambist_exchange::data;
 pub enum DataCommand {
     /// Copy a data folder with its history; the exchange may be running
     #[command(
-        after_help = "Example:\n  cambist venue backup --data /var/lib/cambist-venue --to /backup/monday"
+        after_help = "Example:\n  cambist venue backup --data /var/lib/cambist-venue/data --to /backup/monday"
     )]
     Backup {
         /// The data folder
@@ -34,7 +34,7 @@ pub enum DataCommand {
     },
     /// Verify a copy and create a data folder from it; an incomplete copy is refused
     #[command(
-        after_help = "Example:\n  cambist venue restore --from /backup/monday --data /var/lib/cambist-venue"
+        after_help = "Example:\n  cambist venue restore --from /backup/monday --data /var/lib/cambist-venue/data"
     )]
     Restore {
         /// The copy
@@ -58,7 +58,7 @@ pub enum DataCommand {
     },
     /// Write the whole exchange as text (lines of JSON): accounts, keys, orders, pools
     #[command(
-        after_help = "Use a dump to move to a program that cannot read the data folder; docs/dump.md describes the format. Without --to it prints lines of JSON, with --json as well. The exchange may be running.\n\nExamples:\n  cambist venue dump --data /var/lib/cambist-venue --to exchange.jsonl\n  cambist venue dump --data /backup/monday | gzip > exchange.jsonl.gz"
+        after_help = "Use a dump to move to a program that cannot read the data folder; docs/dump.md describes the format. Without --to it prints lines of JSON, with --json as well. The exchange may be running.\n\nExamples:\n  cambist venue dump --data /var/lib/cambist-venue/data --to exchange.jsonl\n  cambist venue dump --data /backup/monday | gzip > exchange.jsonl.gz"
     )]
     Dump {
         /// The data folder or a copy
@@ -70,7 +70,7 @@ pub enum DataCommand {
     },
     /// Create a data folder from a dump, also of an earlier version
     #[command(
-        after_help = "The history before the dump is not in it: keep the old folder or a backup for audits. Nothing is written before the whole dump was read and its books add up.\n\nExamples:\n  cambist venue load --from exchange.jsonl --data /var/lib/cambist-venue\n  gunzip < exchange.jsonl.gz | cambist venue load --from - --data /var/lib/cambist-venue"
+        after_help = "The history before the dump is not in it: keep the old folder or a backup for audits. Nothing is written before the whole dump was read and its books add up.\n\nExamples:\n  cambist venue load --from exchange.jsonl --data /var/lib/cambist-venue/data\n  gunzip < exchange.jsonl.gz | cambist venue load --from - --data /var/lib/cambist-venue/data"
     )]
     Load {
         /// The dump; - means standard input

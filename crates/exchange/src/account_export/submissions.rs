@@ -132,34 +132,46 @@ fn line(record: &SubmissionRecord, venue: &Venue) -> Value {
     line
 }
 
-/// A transfer as it was asked.
-pub fn transfer(transfer: &NewTransfer) -> Value {
+/// What a transfer and a withdrawal have in common, as it was asked.
+fn asked(
+    what: &str,
+    hash: Hash,
+    to: cambist_venue::Address,
+    [amount, max_fee]: [TokenAmount; 2],
+    storage_id: u64,
+) -> Value {
     json!({
-        "what": "transfer",
-        "hash": transfer.hash.to_string(),
-        "from": transfer.payer.0,
-        "to": Address(transfer.payee_owner).to_string(),
-        "token": transfer.sent.token.0,
-        "amount": transfer.sent.amount.to_string(),
-        "fee_token": transfer.max_fee.token.0,
-        "max_fee": transfer.max_fee.amount.to_string(),
-        "storage_id": transfer.storage_id,
+        "what": what,
+        "hash": hash.to_string(),
+        "to": Address(to).to_string(),
+        "token": amount.token.0,
+        "amount": amount.amount.to_string(),
+        "fee_token": max_fee.token.0,
+        "max_fee": max_fee.amount.to_string(),
+        "storage_id": storage_id,
     })
 }
 
+/// A transfer as it was asked.
+pub fn transfer(new: &NewTransfer) -> Value {
+    let amounts = [new.sent, new.max_fee];
+    let mut line = asked(
+        "transfer",
+        new.hash,
+        new.payee_owner,
+        amounts,
+        new.storage_id,
+    );
+    line["from"] = json!(new.payer.0);
+    line
+}
+
 /// A withdrawal as it was asked.
-pub fn withdrawal(withdrawal: &NewWithdrawal) -> Value {
-    json!({
-        "what": "withdraw",
-        "hash": withdrawal.hash.to_string(),
-        "to": Address(withdrawal.to).to_string(),
-        "fast": withdrawal.fast,
-        "token": withdrawal.withdrawn.token.0,
-        "amount": withdrawal.withdrawn.amount.to_string(),
-        "fee_token": withdrawal.max_fee.token.0,
-        "max_fee": withdrawal.max_fee.amount.to_string(),
-        "storage_id": withdrawal.storage_id,
-    })
+pub fn withdrawal(new: &NewWithdrawal) -> Value {
+    let amounts = [new.withdrawn, new.max_fee];
+    let mut line = asked("withdraw", new.hash, new.to, amounts, new.storage_id);
+    line["fast"] = json!(new.fast);
+    line
 }
 
 /// A key update as it was asked.
