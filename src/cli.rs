@@ -237,12 +237,9 @@ pub enum Command {
                       cambist vectors --json tests/vectors/*.json"
     )]
     Vectors(VectorsArgs),
-    /// Run seeded simulations of engine, exchange, network, disk, clock and operator, with all invariants checked after
-    /// every step
-    #[command(
-        after_help = "Examples:\n  cambist sim --seeds 300\n  cambist sim --venue sequenced --seeds 100\n  cambist sim --seeds 2000 --results sim.jsonl\n  cambist sim --seeds 1 --seed 77 --trace | less"
-    )]
-    Sim(commands::sim::SimArgs),
+    /// What the simulator beside this program runs
+    #[command(flatten)]
+    Simulator(SimulatorCommand),
     /// Run the engine on recorded market data and report what it would have earned, and why
     #[command(
         after_help = "Data: ticks (.npy, .npz), depth snapshots (.csv, .parquet), a folder of recorded \
@@ -275,20 +272,6 @@ pub enum Command {
                       every run was refused, 79 an invariant of the engine failed."
     )]
     Sweep(commands::sweep::SweepArgs),
-    /// Play the shipped strategies against a maker with a well-known bot's default rules, on equal seeds of simulated
-    /// markets, and compare profit, tail, time with quotes, requests and orphans, with confidence intervals
-    #[command(
-        after_help = "Contestants: reference (1 % on both sides, replaced every 30 s, an order without an answer is \
-                      forgotten), reference_near (the same 0.2 % from the mid), bands, ladder, glft, curve, grid, \
-                      hedged_lp, pool_maker. docs/tournament.md explains the table. An interrupted tournament with --results \
-                      continues with the same command; jobs and interruptions change no digit.\n\nExamples:\n  \
-                      cambist tournament --seeds 20\n  \
-                      cambist tournament --seeds 1000 --jobs 4 --results games.jsonl --out tournament.txt\n  \
-                      cambist tournament --scenario crash --scenario ./mine.toml --strategy ladder --json\n\n\
-                      Exit codes: 0 done, 1 interrupted or contradictory results, 2 usage, 75 another process plays \
-                      this tournament, 77 a file was refused, 79 an invariant of the engine failed."
-    )]
-    Tournament(commands::tournament::TournamentArgs),
     /// Merge the shards of a sweep, or of a campaign of simulated worlds
     #[command(
         after_help = "Gaps, overlaps, and shards of another program, configuration or data are refused (exit 1). \
@@ -316,6 +299,31 @@ pub enum Command {
     Why(commands::why::WhyArgs),
 }
 
+/// Commands in simulated worlds, which `cambist-simulator` runs.
+#[derive(Debug, Subcommand)]
+pub enum SimulatorCommand {
+    /// Run seeded simulations of engine, exchange, network, disk, clock and operator, with all invariants checked after
+    /// every step
+    #[command(
+        after_help = "Examples:\n  cambist sim --seeds 300\n  cambist sim --venue sequenced --seeds 100\n  cambist sim --seeds 2000 --results sim.jsonl\n  cambist sim --seeds 1 --seed 77 --trace | less"
+    )]
+    Sim(commands::sim::SimArgs),
+    /// Play the shipped strategies against a maker with a well-known bot's default rules, on equal seeds of simulated
+    /// markets, and compare profit, tail, time with quotes, requests and orphans, with confidence intervals
+    #[command(
+        after_help = "Contestants: reference (1 % on both sides, replaced every 30 s, an order without an answer is \
+                      forgotten), reference_near (the same 0.2 % from the mid), bands, ladder, glft, curve, grid, \
+                      hedged_lp, pool_maker. docs/tournament.md explains the table. An interrupted tournament with --results \
+                      continues with the same command; jobs and interruptions change no digit.\n\nExamples:\n  \
+                      cambist tournament --seeds 20\n  \
+                      cambist tournament --seeds 1000 --jobs 4 --results games.jsonl --out tournament.txt\n  \
+                      cambist tournament --scenario crash --scenario ./mine.toml --strategy ladder --json\n\n\
+                      Exit codes: 0 done, 1 interrupted or contradictory results, 2 usage, 75 another process plays \
+                      this tournament, 77 a file was refused, 79 an invariant of the engine failed."
+    )]
+    Tournament(commands::tournament::TournamentArgs),
+}
+
 impl Command {
     /// Whether the command reports its own failure as an error in its one JSON value. Other commands have another value
     /// for failures, or none.
@@ -325,11 +333,10 @@ impl Command {
             | Self::Run(_)
             | Self::Record(_)
             | Self::Replay(_)
-            | Self::Sim(_)
+            | Self::Simulator(_)
             | Self::Backtest(_)
             | Self::Compare(_)
             | Self::Sweep(_)
-            | Self::Tournament(_)
             | Self::Merge(_)
             | Self::Panic(_)
             | Self::Account(_)
@@ -593,11 +600,16 @@ pub fn main() -> Exit {
         Ok(None) => run(&cli),
         Err(error) => Err(error),
     };
+    let answers = is_portfolio || cli.command.answers_in_json_when_it_fails();
+    finish(done, cli.json && answers)
+}
+
+/// The exit code of a command. Prints its error to stderr, and as JSON to stdout if that is asked for.
+pub fn finish(done: anyhow::Result<Exit>, as_json: bool) -> Exit {
     match done {
         Ok(exit) => exit,
         Err(error) => {
-            let answers = is_portfolio || cli.command.answers_in_json_when_it_fails();
-            if cli.json && answers {
+            if as_json {
                 // If stdout is closed, the error cannot be shown.
                 let _ = commands::print_json(&exit::as_json(&error));
             }
@@ -758,13 +770,12 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Vectors(args) => commands::vectors::run(args, cli.json),
         Command::Replay(args) => commands::replay::run(args, cli.json),
         Command::Why(args) => commands::why::run(args, cli.json),
-        Command::Sim(args) => commands::sim::run(args, cli.json),
+        Command::Simulator(_) => crate::simulator::run(),
         Command::Backtest(args) => commands::backtest::run(args, cli.json)
             .map_err(|error| naming_the_files(naming_the_option(error), &args.inputs)),
         Command::Compare(args) => commands::compare::run(args, cli.json),
         Command::Sweep(args) => commands::sweep::run(args, cli.json)
             .map_err(|error| naming_the_files(naming_the_option(error), &args.inputs)),
-        Command::Tournament(args) => commands::tournament::run(args, cli.json),
         Command::Merge(args) => commands::merge::run(args, cli.json),
     }
 }

@@ -1,5 +1,5 @@
 //! The program: its command line, and what is only a command's: requests about the account, demo, paper trading, observing, shadows, backtests, replay,
-//! campaigns of simulated worlds, panic.
+//! panic.
 //!
 //! The daemon (`crates/daemon`) and the exchange (`crates/server`, `crates/exchange`) are crates of their own. The
 //! binary is a thin shell over this library, so that tests reach every part.
@@ -20,9 +20,8 @@ pub mod revision;
 pub mod schema;
 pub mod shadow;
 pub mod shard;
-pub mod simulation;
+pub mod simulator;
 pub mod sweep;
-pub mod tournament;
 pub mod worker_pool;
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::print_text;
 use crate::exit::{Exit, Failure};
-use crate::simulation;
+use crate::simulator;
 use crate::sweep;
 use crate::sweep::outputs::{self, PAGE};
 
@@ -36,7 +36,7 @@ pub fn run(args: &MergeArgs, json: bool) -> anyhow::Result<Exit> {
     }
     let folders = args.parts.iter().filter(|part| part.is_dir()).count();
     if folders == 0 {
-        return simulation::merge::merge(&args.parts, &args.out, args.overwrite, json);
+        return simulator::run();
     }
     if folders < args.parts.len() {
         let what = "parts are folders (of a sweep) or files (of sim), not both";

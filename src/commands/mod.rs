@@ -33,7 +33,7 @@ pub mod onboard;
 pub mod panic;
 pub mod portfolio;
 mod portfolio_check;
-mod progress;
+pub mod progress;
 pub mod replay;
 pub mod report;
 pub mod resume;

@@ -14,8 +14,8 @@ use cambist_core::order::OrderReport;
 use cambist_core::pool::{PoolTransactionReport, PoolTransactionStatus};
 use cambist_core::request::{Endpoint, OrderList, OrdersPage, Outcome, Query, Reply};
 use cambist_core::{ClientOrderId, Time, TokenSpec, VenueTime};
+use cambist_profit_check::Profit;
 use cambist_report::Session;
-use cambist_sim::profit::Profit;
 use cambist_tape::{Reader, compare};
 
 use crate::demo::deduplicate::Deduplicated;

@@ -21,7 +21,7 @@ use crate::backtest::prepare::{
 use crate::backtest::scenario;
 use crate::exit::{Exit, Failure};
 use crate::revision::VERSION;
-use crate::simulation::results::build;
+use crate::revision::program_hash;
 use cambist_daemon::config::Daemon;
 
 /// Most runs of one sweep: their rows are kept in memory, a few kilobytes each.
@@ -101,7 +101,7 @@ pub fn prepare(inputs: &Inputs, sweep: &Path) -> anyhow::Result<Prepared> {
     let header = Header {
         format: Header::FORMAT,
         program: VERSION.to_owned(),
-        build: build()?,
+        build: program_hash()?,
         config,
         sweep: plan.space.source.text.clone(),
         data: hashed(inputs)?,

@@ -7,6 +7,7 @@ mod new_strategy;
 mod operator;
 mod revision;
 mod setup;
+mod simulator;
 mod support;
 mod sweep;
 
@@ -21,5 +22,4 @@ mod demo;
 mod depth;
 mod documents;
 mod tools;
-mod tournament;
 mod usage;

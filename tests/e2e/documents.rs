@@ -248,6 +248,10 @@ const COMMANDS: &[(&str, Executed)] = &[
         "cargo install --path .",
         In(RELEASE, "cargo install --path ."),
     ),
+    (
+        "cargo install --path crates/simulator",
+        In(RELEASE, "cargo install --path crates/simulator"),
+    ),
     ("--version", Here(0)),
     ("rustup target add x86_64-unknown-linux-musl", System),
     ("apt-get install musl-tools", System),

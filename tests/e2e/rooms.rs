@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::Table;
 
 /// A crate (a room, in this file) and the crates that it may depend on.
-const ROOMS: [(&str, &[&str]); 36] = [
+const ROOMS: [(&str, &[&str]); 38] = [
     ("crates/core", &[]),
     ("crates/quant", &[]),
     ("crates/signing", &[]),
@@ -92,6 +92,7 @@ const ROOMS: [(&str, &[&str]); 36] = [
     ),
     ("crates/vectors", &["quant", "signing"]),
     ("crates/messages", &[]),
+    ("crates/profit-check", &["core", "report"]),
     ("crates/report", &["core", "quant"]),
     ("crates/fence-model", &["core"]),
     ("crates/market-data", &["core"]),
@@ -116,6 +117,7 @@ const ROOMS: [(&str, &[&str]); 36] = [
             "evm",
             "evm-venue",
             "kraken-venue",
+            "profit-check",
             "protocol",
             "quant",
             "report",
@@ -123,6 +125,21 @@ const ROOMS: [(&str, &[&str]); 36] = [
             "strategies",
             "strategy-process",
             "tape",
+            "venue",
+        ],
+    ),
+    (
+        "crates/simulator",
+        &[
+            // The program's package: how a command line is read, and how results are printed.
+            "",
+            "config",
+            "core",
+            "daemon",
+            "exchange",
+            "host",
+            "market-data",
+            "sim",
             "venue",
         ],
     ),
@@ -135,7 +152,7 @@ const ROOMS: [(&str, &[&str]); 36] = [
 ];
 
 /// Crates that use no clock, socket or file, and no collection whose order depends on a hasher.
-const PURE: [&str; 15] = [
+const PURE: [&str; 16] = [
     "crates/core",
     "crates/messages",
     "crates/backtest",
@@ -147,6 +164,7 @@ const PURE: [&str; 15] = [
     "crates/signing",
     "crates/protocol",
     "crates/venue",
+    "crates/profit-check",
     "crates/report",
     "crates/sim",
     "crates/strategy-process",

@@ -19,7 +19,9 @@ ssh-keygen -q -t ed25519 -N '' -f "$work/key"
 packaging/release --profile release --sign "$work/key" "$work/release" > /dev/null
 packaging/reproduce --against "$work/release" --profile release
 cargo install --path . --locked --quiet --root "$work/installed"
+cargo install --path crates/simulator --locked --quiet --root "$work/installed"
 "$work/installed/bin/cambist" --version
+"$work/installed/bin/cambist" sim --seeds 1 --hours 0.02
 cd "$work/release"
 sha256sum --check --quiet SHA256SUMS
 ssh-keygen -Y check-novalidate -n cambist-release -s SHA256SUMS.sig < SHA256SUMS
@@ -50,6 +52,7 @@ PODMAN="${own[*]}" packaging/container "$binary" localhost/cambist:test > "$work
     { cat "$work/container.log"; exit 1; }
 safe=(--rm --network=none --ulimit=nofile=1024:1024 --ulimit=nproc=1024:1024 --read-only --cap-drop=all --security-opt=no-new-privileges)
 "${own[@]}" run "${safe[@]}" localhost/cambist:test strategy list | grep ladder
+"${own[@]}" run "${safe[@]}" localhost/cambist:test sim --seeds 1 --hours 0.02 | grep violations
 "${own[@]}" run "${safe[@]}" --entrypoint /bin/sh localhost/cambist:test -c true 2>&1 | tee "$work/shell.log" || true
 grep -i 'no such file\|not found' "$work/shell.log" > /dev/null || { echo "there is a shell"; exit 1; }
 [ "$("${own[@]}" image inspect --format '{{.Config.User}}' localhost/cambist:test)" = 65532:65532 ]

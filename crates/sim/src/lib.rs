@@ -39,7 +39,6 @@ pub use crate::faults::family::{Family, NoFamily};
 pub use crate::faults::kinds::FaultKind;
 pub use crate::faults::network::{Fault, Network};
 pub use crate::invariants::checks::Violation;
-pub use crate::invariants::profit;
 pub use crate::invariants::stated_loss::Losses;
 pub use crate::invariants::table::Invariant;
 pub use crate::profiles::control_loss::ControlLossConfig;

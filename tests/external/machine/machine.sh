@@ -88,5 +88,6 @@ machine_package() {
     local stripped=$machines/cambist
     strip -o "$stripped" "${CAMBIST_BIN:?the program under test}"
     strip -o "$stripped-signer" "$CAMBIST_BIN-signer"
+    strip -o "$stripped-simulator" "$CAMBIST_BIN-simulator"
     DEB_COMPRESSION=gzip CAMBIST_VERSION=$1 SOURCE_DATE_EPOCH=$(date +%s) "$repository/packaging/deb" "$stripped" "$2"
 }

@@ -11,7 +11,7 @@ use cambist_core::request::{Balance, Outcome, Query, Reply, RequestId};
 use cambist_core::{Amount, ClientOrderId, MarketId, MarketSpec, PoolSpec, TokenId};
 
 use crate::invariants::sending::Broken;
-use crate::invariants::trade_flow;
+use cambist_profit_check::trade_flow;
 
 /// A small difference may last for five minutes plus the time of a comparison.
 const LASTING_MS: u64 = 330_000;

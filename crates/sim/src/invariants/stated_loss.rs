@@ -18,8 +18,8 @@ use cambist_core::{Amount, MarketId, MarketSpec, Price, Side, VenueTime};
 use serde::Serialize;
 
 use crate::invariants::sending::Broken;
-use crate::invariants::trade_flow;
 use crate::kept::{Kept, Moved, Terms};
+use cambist_profit_check::trade_flow;
 
 /// One, in parts per million.
 const WHOLE: u128 = 1_000_000;

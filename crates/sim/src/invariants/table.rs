@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use cambist_profit_check::Rule;
+
 /// Makes the enumeration and its table.
 macro_rules! invariants {
     ($($group:literal: { $($variant:ident $name:literal $statement:literal,)* })*) => {
@@ -197,6 +199,18 @@ invariants! {
         NotCompared "not_compared" "Ledger and chain are compared and agree within a bound.",
         Unresolved "unresolved" "Every intent has an end within a bound, or is known to rest until it is cancelled.",
         NotProven "not_proven" "A drain ends with proof.",
+    }
+}
+
+impl Invariant {
+    /// A rule of the second derivation of profit and loss.
+    pub(crate) const fn of_profit(rule: Rule) -> Self {
+        match rule {
+            Rule::Held => Self::ProfitHeld,
+            Rule::Counted => Self::ProfitUncounted,
+            Rule::Parts => Self::ProfitParts,
+            Rule::Change => Self::Profit,
+        }
     }
 }
 

@@ -106,7 +106,7 @@ impl World {
         self.observe_on_chain(notification);
         self.session.observe(shown, notification);
         let broken = self.profit.observe(notification, &self.session);
-        self.break_rules(broken);
+        self.break_rules(broken.map(|(rule, detail)| (Invariant::of_profit(rule), detail)));
         let venue = self.exchange.venue();
         self.checks
             .observe(notification, self.disk.durable(), &self.ground_truth, venue);

@@ -13,7 +13,7 @@ use crate::faults::kinds::FaultKind;
 use crate::invariants::limits::{Held, Limits, StrategyCalls};
 use crate::invariants::sending::Broken;
 use crate::invariants::table::Invariant;
-use crate::invariants::trade_flow;
+use cambist_profit_check::trade_flow;
 
 use super::World;
 

@@ -50,7 +50,6 @@ use crate::invariants::books::Ledger;
 use crate::invariants::checks::Checks;
 use crate::invariants::ground_truth::GroundTruth;
 use crate::invariants::limits::Limits;
-use crate::invariants::profit::Profit;
 use crate::invariants::sending::SendingRules;
 use crate::invariants::stated_loss::Meter;
 use crate::invariants::table::Invariant;
@@ -60,6 +59,7 @@ use crate::queue::Queue;
 use crate::remote::{Connection, Remote};
 use crate::sealer::Sealer;
 use crate::trace::Trace;
+use cambist_profit_check::Profit;
 
 use crate::world::events::WorldEvent;
 pub(crate) use crate::world::snapshot_replica::SnapshotReplica;

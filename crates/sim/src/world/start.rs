@@ -17,8 +17,8 @@ use crate::faults::kinds::FaultKind;
 use crate::gateway::Gateway;
 use crate::invariants::books::Ledger;
 use crate::invariants::limits::StrategyCalls;
-use crate::invariants::profit::Profit;
 use crate::portfolio::Part;
+use cambist_profit_check::Profit;
 
 use super::World;
 use super::processes::{self, PROCESS};

@@ -16,7 +16,7 @@ use cambist_core::{Amount, MarketId, MarketSpec, Time, TokenId, VenueTime};
 use crate::invariants::sending::Broken;
 
 use crate::invariants::limits::recent::Recent;
-use crate::invariants::trade_flow;
+use cambist_profit_check::trade_flow;
 
 /// Consecutive samples that must show it; the engine needs two.
 const LOOKS: u32 = 4;

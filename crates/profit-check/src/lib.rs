@@ -2,9 +2,10 @@
 //! report of every market must equal the change of that equity to the last digit, and its components must add up.
 //! Simulated worlds and the demo check every status with it.
 
-use crate::invariants::table::Invariant;
-use crate::invariants::trade_flow;
+pub mod trade_flow;
+
 use std::collections::BTreeMap;
+use std::fmt;
 
 use cambist_core::event::Amounts;
 use cambist_core::notification::{Fill, Notification, PoolTransactionSettlement, Status};
@@ -92,8 +93,32 @@ impl Books {
     }
 }
 
-/// A violation: the name of the check, and what was observed.
-type Broken = (Invariant, String);
+/// What a report of profit and loss must satisfy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// It counts what is held.
+    Held,
+    /// It is there whenever it can be counted.
+    Counted,
+    /// Its parts sum to it.
+    Parts,
+    /// It is the change of what is held, less external flows.
+    Change,
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Held => "what profit and loss counts is not what is held",
+            Self::Counted => "profit and loss is missing",
+            Self::Parts => "the parts of profit and loss do not sum to it",
+            Self::Change => "profit and loss is not the change of what is held",
+        })
+    }
+}
+
+/// A violation: the rule, and what was observed.
+pub type Broken = (Rule, String);
 
 /// The books of every market of one session.
 #[derive(Debug)]
@@ -298,16 +323,16 @@ impl Profit {
                 token.0,
                 of(token)
             );
-            return Some((Invariant::ProfitHeld, detail));
+            return Some((Rule::Held, detail));
         }
         self.books.values().find_map(|books| {
             let market = books.spec.id;
             let Some(made) = session.pnl_of(market) else {
                 let detail = format!("market {} cannot be counted", market.0);
-                return Some((Invariant::ProfitUncounted, detail));
+                return Some((Rule::Counted, detail));
             };
             if made.sum() != Some(made.total) {
-                return Some((Invariant::ProfitParts, format!("{made:?}")));
+                return Some((Rule::Parts, format!("{made:?}")));
             }
             let (mid, begun) = books.mid.zip(books.begun)?;
             let gained = books.equity(mid) - begun;
@@ -319,7 +344,7 @@ impl Profit {
                     market.0,
                     books.unit()
                 );
-                (Invariant::Profit, detail)
+                (Rule::Change, detail)
             })
         })
     }

@@ -16,14 +16,14 @@ use cambist_venue::agents::AgentsConfig;
 use sha2::{Digest, Sha256};
 use toml::{Table, Value};
 
-use crate::backtest::prepare::bound_without_venue;
-use crate::backtest::scenario::source;
 use crate::tournament::contestants::{Contestant, Rules};
+use cambist::backtest::prepare::bound_without_venue;
+use cambist::backtest::scenario::source;
 
 /// The exchange.
-const VENUE: &str = include_str!("../../config/venue.toml");
+const VENUE: &str = include_str!("../../../../config/venue.toml");
 /// The daemon's configuration, unless another is given.
-pub const DAEMON: &str = include_str!("../../config/tournament.toml");
+pub const DAEMON: &str = include_str!("../../../../config/tournament.toml");
 
 /// Base tokens of the account at the beginning.
 pub const OPENING_ETH: i64 = 10;

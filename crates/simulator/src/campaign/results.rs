@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use cambist_sim::Aggregate;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::seeds::{BLOCK, Seeds};
 
@@ -169,27 +168,6 @@ pub fn write(path: &Path, entries: &[Entry]) -> anyhow::Result<()> {
         std::fs::rename(&beside, path)
     })();
     written.with_context(|| format!("results file {}", path.display()))
-}
-
-/// Names this very program: results of another one say nothing about it.
-pub fn build() -> anyhow::Result<String> {
-    let path = std::env::current_exe().context("finding the program file")?;
-    let mut file = File::open(&path).with_context(|| path.display().to_string())?;
-    let mut digest = Sha256::new();
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        let read = std::io::Read::read(&mut file, &mut buffer)?;
-        if read == 0 {
-            break;
-        }
-        digest.update(&buffer[..read]);
-    }
-    let digest = digest.finalize();
-    Ok(digest[..8].iter().fold(String::new(), |mut text, byte| {
-        use std::fmt::Write;
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
 }
 
 #[cfg(test)]

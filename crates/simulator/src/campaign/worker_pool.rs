@@ -9,8 +9,8 @@ use std::sync::mpsc::{Sender, channel};
 use anyhow::anyhow;
 use cambist_sim::{Aggregate, Outcome, SeedRun, Violation};
 
-use crate::simulation::results::Failed;
-use crate::simulation::seeds::Seeds;
+use crate::campaign::results::Failed;
+use crate::campaign::seeds::Seeds;
 
 thread_local! {
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };

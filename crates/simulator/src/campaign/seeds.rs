@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::shard::Shard;
+use cambist::shard::Shard;
 
 /// Results of seeds are joined up to multiples of this.
 pub const BLOCK: u64 = 100;

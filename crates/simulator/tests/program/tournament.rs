@@ -1,6 +1,6 @@
-//! `cambist tournament`: the same table whatever the number of threads and however often it was interrupted.
+//! `tournament`: the same table whatever the number of threads and however often it was interrupted.
 
-use crate::support::{Folder, cambist, exit, json, stderr, stdout};
+use crate::support::{Folder, exit, json, simulator, stderr, stdout};
 
 /// A small tournament: two scenarios, the reference and a strategy, games of a minute.
 const SMALL: [&str; 11] = [
@@ -18,7 +18,7 @@ const SMALL: [&str; 11] = [
 ];
 
 fn play(more: &[&str]) -> std::process::Output {
-    cambist(&[&SMALL, more].concat())
+    simulator(&[&SMALL, more].concat())
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn wrong_arguments_are_2() {
         (vec!["--out", &same, "--results", &same], "the same file"),
         (vec!["--out", &same, "--results", &other], "the same file"),
     ] {
-        let output = cambist(&[&["tournament"], arguments.as_slice()].concat());
+        let output = simulator(&[&["tournament"], arguments.as_slice()].concat());
         assert_eq!(exit(&output), 2, "{arguments:?}: {}", stderr(&output));
         assert!(
             stderr(&output).contains(part),

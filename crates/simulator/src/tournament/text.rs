@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use cambist_sim::tournament::{Estimate, Ranking};
 use serde_json::{Value, json};
 
-use crate::commands::columns;
 use crate::tournament::comparison::{Measure, Row};
 use crate::tournament::contestants::REFERENCE;
 use crate::tournament::plan::Plan;
 use crate::tournament::setting::{NETWORK_TEXT, OPENING_ETH, OPENING_USDC, START_MS};
+use cambist::commands::columns;
 
 /// What is written before the tables.
 pub struct Head<'a> {

@@ -4,7 +4,7 @@ use cambist_core::venue::FeeToken;
 use cambist_core::{Amount, Side};
 
 /// Signed changes of base and quote units by a trade of these amounts.
-pub(crate) fn of_trade(
+pub fn of_trade(
     fee_in: FeeToken,
     side: Side,
     (base, quote, fee): (Amount, Amount, Amount),

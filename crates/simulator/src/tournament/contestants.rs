@@ -4,7 +4,7 @@ use anyhow::Context;
 use cambist_sim::tournament::ConstantSpread;
 use toml::{Table, Value};
 
-use crate::exit::{Exit, Failure};
+use cambist::exit::{Exit, Failure};
 
 /// The contestant that all others are compared with.
 pub const REFERENCE: &str = "reference";
@@ -17,27 +17,36 @@ const ORDER_BASE: u128 = 500_000_000_000_000_000;
 
 /// The strategies, and the file that their parameters are from.
 const STRATEGIES: [(&str, &str); 7] = [
-    ("bands", include_str!("../../config/tournament.toml")),
+    ("bands", include_str!("../../../../config/tournament.toml")),
     (
         "ladder",
-        include_str!("../../config/strategies/ladder.toml"),
+        include_str!("../../../../config/strategies/ladder.toml"),
     ),
-    ("glft", include_str!("../../config/strategies/glft.toml")),
-    ("curve", include_str!("../../config/strategies/curve.toml")),
-    ("grid", include_str!("../../config/strategies/grid.toml")),
+    (
+        "glft",
+        include_str!("../../../../config/strategies/glft.toml"),
+    ),
+    (
+        "curve",
+        include_str!("../../../../config/strategies/curve.toml"),
+    ),
+    (
+        "grid",
+        include_str!("../../../../config/strategies/grid.toml"),
+    ),
     (
         "hedged_lp",
-        include_str!("../../config/strategies/hedged_lp.toml"),
+        include_str!("../../../../config/strategies/hedged_lp.toml"),
     ),
     (
         "pool_maker",
-        include_str!("../../config/strategies/pool_maker.toml"),
+        include_str!("../../../../config/strategies/pool_maker.toml"),
     ),
 ];
 /// Those of them that use the pool beside the market.
 const WITH_POOL: [&str; 2] = ["hedged_lp", "pool_maker"];
 /// What is held beside `hedged_lp`.
-const LP_MANAGER: &str = include_str!("../../config/strategies/lp_manager.toml");
+const LP_MANAGER: &str = include_str!("../../../../config/strategies/lp_manager.toml");
 
 /// A contestant.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,9 +3,9 @@
 use cambist_config::reader::Source;
 use cambist_sim::tournament::{Played, play};
 
-use crate::exit::{Exit, Failure};
 use crate::tournament::contestants::Contestant;
 use crate::tournament::setting::{Market, Pairing};
+use cambist::exit::{Exit, Failure};
 
 /// A game by its place: market, contestant and seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -85,7 +85,7 @@ fn two_results_of_one_game_are_refused_unless_they_are_equal() {
     assert_eq!(again(1).unwrap(), 4);
     let error = again(2).err().unwrap();
     assert!(error.to_string().contains("line 6"), "{error}");
-    assert_eq!(crate::exit::of(&error), Exit::CheckFailed);
+    assert_eq!(cambist::exit::of(&error), Exit::CheckFailed);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_file_in_use_is_refused() {
     let (path, plan) = (folder.path().join("r.jsonl"), plan(1));
     let first = Results::open(&path, "b", &plan).unwrap();
     let error = Results::open(&path, "b", &plan).err().unwrap();
-    assert_eq!(crate::exit::of(&error), Exit::AnotherInstance);
+    assert_eq!(cambist::exit::of(&error), Exit::AnotherInstance);
     drop(first);
     assert!(Results::open(&path, "b", &plan).is_ok());
 }

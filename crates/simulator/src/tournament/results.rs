@@ -10,8 +10,8 @@ use anyhow::Context;
 use cambist_sim::tournament::Played;
 use serde::{Deserialize, Serialize};
 
-use crate::exit::{Exit, Failure};
 use crate::tournament::plan::{Place, Plan};
+use cambist::exit::{Exit, Failure};
 
 /// A line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
