@@ -186,15 +186,24 @@ const COMMANDS: &[(&str, Executed)] = &[
     ),
     (
         "tournament --seeds 20",
-        In("tests/cli/tournament.rs", "fn the_table_and_the_json"),
+        In(
+            "crates/simulator/tests/program/tournament.rs",
+            "fn the_table_and_the_json",
+        ),
     ),
     (
         "tournament --seeds 1000 --jobs 4 --results games.jsonl --out tournament.txt",
-        In("tests/cli/tournament.rs", "fn threads_and_interruptions"),
+        In(
+            "crates/simulator/tests/program/tournament.rs",
+            "fn threads_and_interruptions",
+        ),
     ),
     (
         "tournament --scenario crash --strategy ladder --json",
-        In("tests/cli/tournament.rs", "fn the_table_and_the_json"),
+        In(
+            "crates/simulator/tests/program/tournament.rs",
+            "fn the_table_and_the_json",
+        ),
     ),
     ("backtest --help", Here(0)),
     (

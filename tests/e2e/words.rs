@@ -79,12 +79,14 @@ const RARE: &[&str] = &[
 /// Folders without any word of [`GONE`], and the words of [`RARE`] that they still use; `None`: any of them.
 const FOLDERS: &[(&str, Option<&[&str]>)] = &[
     ("crates/quant", Some(&[])),
+    ("crates/profit-check", Some(&[])),
     ("crates/report", Some(&[])),
     ("crates/tape", Some(&[])),
     ("crates/fill-model", Some(&[])),
     ("crates/fence-model", Some(&[])),
     ("crates/backtest", Some(&["says", "told"])),
     ("crates/sim", Some(&["heard", "somebody"])),
+    ("crates/simulator", Some(&[])),
     ("crates/core/src", Some(&["looked", "said", "says"])),
     ("crates/core/tests", Some(&[])),
     ("crates/daemon", Some(&[])),
