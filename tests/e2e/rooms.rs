@@ -368,6 +368,28 @@ fn modes_that_do_not_trade_reach_for_nothing_that_sends() {
     }
 }
 
+/// The quick build's exceptions are not inherited by the build for installations.
+#[test]
+fn dist_optimises_what_release_does_not() {
+    let manifest = manifest("");
+    let profile = |name: &str| manifest["profile"][name]["package"].as_table().unwrap();
+    let level = |table: &Table, name: &str| {
+        let package = table.get(name).and_then(toml::Value::as_table);
+        package.and_then(|package| package.get("opt-level")?.as_integer())
+    };
+    let (release, dist) = (profile("release"), profile("dist"));
+    let inherited: Vec<_> = release
+        .keys()
+        .filter(|name| level(release, name).is_some_and(|level| level < 3))
+        .filter(|name| level(dist, name) != Some(3))
+        .collect();
+    assert!(
+        inherited.is_empty(),
+        "[profile.dist.package] lacks {inherited:?}"
+    );
+    assert!(release.len() > 40, "{}", release.len());
+}
+
 #[test]
 fn one_file_a_program_reads_clocks() {
     let rooms = ROOMS.iter().map(|(room, _)| *room).chain([""]);
