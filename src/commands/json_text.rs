@@ -10,8 +10,10 @@ pub fn lines(page: &Value) -> String {
     indented(page, 0)
 }
 
-/// The page of `cambist status` as lines: as [`lines`], with symbols of amounts and prices.
+/// The page of `cambist status` as lines: as [`lines`], with symbols of amounts and prices, after what an operator has to
+/// see first.
 pub fn status(mut page: Value) -> String {
+    let first = attention(&mut page);
     for books in ["ledger", "venue"] {
         for (symbol, amount) in page
             .get_mut(books)
@@ -53,7 +55,15 @@ pub fn status(mut page: Value) -> String {
             }
         }
     }
-    lines(&page)
+    first + &lines(&page)
+}
+
+/// Takes the sentence about a venue that does not answer out of a status.
+fn attention(page: &mut Value) -> String {
+    let outage = page.get_mut("outage").and_then(Value::as_object_mut);
+    let text = outage.and_then(|outage| outage.remove("text"));
+    let text = text.as_ref().and_then(Value::as_str);
+    text.map_or_else(String::new, |text| format!("{text}\n"))
 }
 
 fn in_symbol(amount: &mut Value, symbol: &str) {
@@ -167,6 +177,20 @@ mod tests {
             assert!(text.contains(line), "no {line} in {text}");
         }
         assert_eq!(status(json!({"state": "stopped"})), "state: stopped\n");
+    }
+
+    #[test]
+    fn a_venue_that_does_not_answer_is_the_first_line_of_a_status() {
+        let page = json!({
+            "alive": true,
+            "outage": {"venue": "kraken", "for_ms": 12_500, "text": "the venue kraken has not answered for 12s"},
+        });
+        assert_eq!(
+            status(page),
+            "the venue kraken has not answered for 12s\nalive: true\noutage\n  for: 12s 500ms\n  venue: kraken\n"
+        );
+        let page = json!({"alive": true, "outage": null});
+        assert_eq!(status(page), "alive: true\noutage: -\n");
     }
 
     #[test]

@@ -157,14 +157,20 @@ fn frame(page: &Value, (width, height): (usize, usize)) -> Vec<String> {
         ),
         text(&status["line"]),
     ];
+    let outage = status["outage"]["text"].as_str().into_iter();
+    lines.extend(outage.flat_map(|text| text.split("; ")).map(str::to_owned));
     let none = Vec::new();
     let markets = page["markets"].as_array().unwrap_or(&none);
     for market in markets {
         lines.push(String::new());
+        let age_ms = market["depth_age_ms"].as_u64();
+        let stale = age_ms.filter(|_| market["depth_stale"] == true);
+        let stale = stale.map(|age_ms| format!("  {} old", times::span(age_ms / 1_000)));
         lines.push(format!(
-            "{}  mid {}",
+            "{}  mid {}{}",
             text(&market["market"]),
-            text(&market["mid"])
+            text(&market["mid"]),
+            stale.unwrap_or_default()
         ));
         lines.extend(["buy", "sell"].map(|side| side_line(market, side)));
     }
@@ -351,6 +357,27 @@ mod tests {
         }
         // Text from the daemon cannot move the cursor.
         assert!(!all.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn an_outage_is_above_the_markets_and_an_old_book_has_its_age() {
+        let mut page = page();
+        page["markets"][0]["depth_age_ms"] = json!(61_000);
+        page["markets"][0]["depth_stale"] = json!(false);
+        let has = |page: &Value, line: &str| {
+            let lines = frame(page, SMALLEST);
+            lines.iter().position(|shown| shown == line)
+        };
+        assert_eq!(has(&page, "ETH-USDC  mid 2500.15"), Some(3));
+        page["markets"][0]["depth_stale"] = json!(true);
+        let text = "the venue kraken has not answered for 12s; 4 orders may be alive";
+        page["status"]["outage"] = json!({"text": text});
+        assert_eq!(
+            has(&page, "the venue kraken has not answered for 12s"),
+            Some(2)
+        );
+        assert_eq!(has(&page, "4 orders may be alive"), Some(3));
+        assert_eq!(has(&page, "ETH-USDC  mid 2500.15  1m 1s old"), Some(5));
     }
 
     #[test]

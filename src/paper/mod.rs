@@ -222,6 +222,7 @@ fn about(config: &Daemon, bound: &Bound) -> About {
         bursts: [config.budget.burst, config.budget.endpoint_burst],
         request_unit: config.venue.budget_unit(),
         ttl_ms: config.orders.ttl_s.saturating_mul(1_000),
+        grace_s: config.orders.grace_s,
     }
 }
 

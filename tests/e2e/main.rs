@@ -22,6 +22,7 @@ mod messages;
 mod neighbours;
 mod onboarding;
 mod operator;
+mod outage;
 mod over_venues;
 mod page;
 mod panic;

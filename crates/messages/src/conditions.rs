@@ -135,7 +135,7 @@ pub fn conditions(status: Option<&Value>) -> Vec<Condition> {
         found.push(of(&UNKNOWN_LONG, "", what));
     }
     for market in list(&status["markets"]) {
-        of_market(market, &mut found);
+        of_market(market, status["outage"]["venue"].as_str(), &mut found);
     }
     for pool in list(&status["pools"]) {
         if pool["unknown"] == true {
@@ -149,13 +149,18 @@ pub fn conditions(status: Option<&Value>) -> Vec<Condition> {
 /// A depth older than this is stale, milliseconds, as in the alert rule.
 const STALE_MS: u64 = 60_000;
 
-fn of_market(market: &Value, found: &mut Vec<Condition>) {
+fn of_market(market: &Value, silent_venue: Option<&str>, found: &mut Vec<Condition>) {
     let name = shown(&market["market"]);
     if market["depth_age_ms"]
         .as_u64()
         .is_some_and(|age| age > STALE_MS)
     {
-        found.push(of(&DATA_STALE, &name, "no usable depth".to_owned()));
+        let what = "no usable depth".to_owned();
+        let what = silent_venue.map_or_else(
+            || what.clone(),
+            |venue| format!("{what}: the venue {venue} does not answer"),
+        );
+        found.push(of(&DATA_STALE, &name, what));
     }
     for side in ["buy", "sell"] {
         let why = &market["withheld"][side];
@@ -211,6 +216,18 @@ mod tests {
         });
         assert_eq!(names(&status), []);
         assert_eq!(names(&json!({"state": "starting", "alive": false})), []);
+    }
+
+    #[test]
+    fn old_data_names_a_venue_that_does_not_answer() {
+        let mut status = json!({"markets": [{"market": "ETH-USDC", "depth_age_ms": 60_001}]});
+        let summary = |status: &Value| conditions(Some(status))[0].summary.clone();
+        assert_eq!(summary(&status), "no usable depth");
+        status["outage"] = json!({"venue": "kraken"});
+        assert_eq!(
+            summary(&status),
+            "no usable depth: the venue kraken does not answer"
+        );
     }
 
     #[test]

@@ -183,6 +183,7 @@ impl Listeners {
             bursts: [daemon.budget.burst, daemon.budget.endpoint_burst],
             request_unit: daemon.venue.budget_unit(),
             ttl_ms: daemon.orders.ttl_s.saturating_mul(1_000),
+            grace_s: daemon.orders.grace_s,
         };
         let starting = Arc::new(Starting::new(
             about.clone(),

@@ -57,7 +57,7 @@ impl EarlierRuns {
 }
 
 /// Until when an order may be alive, or the last of several; once that is past, why it still may be.
-pub(super) fn alive_until(dead_s: u64, now_s: u64, is_last: bool) -> String {
+pub(crate) fn alive_until(dead_s: u64, now_s: u64, is_last: bool) -> String {
     let until = times::iso(dead_s);
     let (last, whose) = if is_last {
         ("the last ", "their")

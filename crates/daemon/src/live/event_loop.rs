@@ -357,6 +357,8 @@ impl EventLoop {
                 let line = cambist_report::text::line(&self.session);
                 self.notifier.status(&line);
                 self.telemetry.line(line);
+                let (orders, expiry_s) = (self.session.left(), self.session.last_expiry_s());
+                self.telemetry.alive(orders, expiry_s);
             }
             Notification::Filled(_)
             | Notification::PoolTransactionSettled(_)

@@ -9,6 +9,7 @@ use cambist_core::{ClientOrderId, MarketId, Side, Time};
 use serde_json::Value;
 
 use crate::telemetry::connectivity::Connectivity;
+use crate::telemetry::outage::Alive;
 use crate::telemetry::page::EquityHistory;
 use crate::telemetry::parameters::ParameterDifference;
 use crate::telemetry::portfolio::PortfolioStatus;
@@ -65,6 +66,8 @@ pub struct LastKnown {
     pub(super) refused_answers: BTreeMap<u8, RefusedAnswers>,
     /// The limits over all venues of a portfolio.
     pub(super) portfolio: Option<PortfolioStatus>,
+    /// Own orders that may be alive, with the last status.
+    pub(super) alive: Option<Alive>,
     /// The status line.
     pub(super) line: String,
     pub(super) throttle: Throttle,
@@ -159,6 +162,7 @@ impl LastKnown {
             nodes: None,
             refused_answers: BTreeMap::new(),
             portfolio: None,
+            alive: None,
             line: String::new(),
             throttle: Throttle::default(),
             connectivity: Connectivity::default(),

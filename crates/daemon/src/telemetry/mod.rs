@@ -13,6 +13,7 @@ pub mod log;
 mod metrics;
 mod observe;
 pub mod order_text;
+mod outage;
 pub mod page;
 pub mod parameters;
 mod pnl;
@@ -88,6 +89,8 @@ pub struct About {
     pub request_unit: u32,
     /// Time to live of an order.
     pub ttl_ms: u64,
+    /// How long after its expiry an order may still be alive.
+    pub grace_s: u64,
 }
 
 impl About {
@@ -213,6 +216,14 @@ impl Telemetry {
         self.last().line = text;
     }
 
+    /// Own orders that may be alive, and the last expiry of one.
+    pub fn alive(&self, orders: u64, last_expiry_s: Option<u32>) {
+        self.last().alive = Some(outage::Alive {
+            orders,
+            last_expiry_s,
+        });
+    }
+
     /// The parameters that operators set, which are part of `/status`.
     pub fn parameters(&self, differences: Vec<ParameterDifference>) {
         self.last().parameters = differences;
@@ -243,7 +254,7 @@ impl Telemetry {
 
     /// Nothing was received from the venue for a request; `detail` is the chain of causes.
     pub fn venue_silent(&self, endpoint: Endpoint, detail: &str) {
-        let now = self.clock.now();
+        let now = (self.clock.now(), self.clock.unix_micros() / 1_000_000);
         let mut last = self.last();
         let LastKnown {
             connectivity,

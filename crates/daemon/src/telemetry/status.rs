@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::books;
 use super::metrics::Metrics;
 use super::observe::{kill_number, market_spec, part, token_spec, traded_token, whole};
-use super::{About, Telemetry, parameters, portfolio, seconds, withheld};
+use super::{About, Telemetry, outage, parameters, portfolio, seconds, withheld};
 use crate::config::{exposure, money};
 use crate::telemetry::label_sets::POOL;
 use crate::telemetry::last_known::LastKnown;
@@ -268,6 +268,11 @@ fn ticks(market: &MarketSpec, ticks: u64) -> f64 {
     half_ticks(market, ticks.saturating_mul(2))
 }
 
+/// Whether something of this time is no older than this.
+fn is_fresh(at: Option<Time>, now: Time, age_max_ms: u64) -> bool {
+    at.is_some_and(|at| now.ms_since(at) <= age_max_ms)
+}
+
 /// Health of the daemon, for load balancers and operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Health {
@@ -289,14 +294,9 @@ impl Telemetry {
     }
 
     fn health_of(&self, last: &LastKnown, now: Time) -> Health {
-        let fresh = |at: &Option<Time>, age_max_ms: u64| {
-            at.is_some_and(|at| now.ms_since(at) <= age_max_ms)
-        };
-        let alive = fresh(&last.ticked, self.about.tick_age_max_ms);
-        let depth = last
-            .depth
-            .iter()
-            .all(|at| fresh(at, self.about.depth_age_max_ms));
+        let alive = is_fresh(last.ticked, now, self.about.tick_age_max_ms);
+        let is_depth_fresh = |at: &Option<Time>| is_fresh(*at, now, self.about.depth_age_max_ms);
+        let depth = last.depth.iter().all(is_depth_fresh);
         let served = last.withheld.iter().all(withheld::is_served);
         Health {
             alive,
@@ -311,8 +311,15 @@ impl Telemetry {
 
     /// Whether it is ready, and why not: the state, and every side without quotes.
     pub fn readiness(&self) -> (bool, String) {
+        self.readiness_at(self.clock.now(), self.clock.unix_micros() / 1_000_000)
+    }
+
+    /// As `readiness`, with explicit times.
+    pub fn readiness_at(&self, now: Time, now_unix_s: u64) -> (bool, String) {
         let last = self.last();
-        let health = self.health_of(&last, self.clock.now());
+        let health = self.health_of(&last, now);
+        let outage = outage::text(&self.about, &last, (now, now_unix_s));
+        let outage = outage.map_or_else(String::new, |text| text + "\n");
         let lines = withheld::lines(&self.about, &last.withheld, last.portfolio.as_ref());
         let differ = books::text(&self.about, &last.books);
         let differ = differ.map_or_else(String::new, |text| text + "\n");
@@ -325,12 +332,16 @@ impl Telemetry {
         } else {
             format!("not ready: {}\n", last.up_state())
         };
-        (health.ready, state + &differ + &lines)
+        (health.ready, state + &outage + &differ + &lines)
     }
 
     /// Everything known, as JSON. Amounts are decimal strings of whole tokens.
     pub fn status(&self) -> Value {
-        let now = self.clock.now();
+        self.status_at(self.clock.now(), self.clock.unix_micros() / 1_000_000)
+    }
+
+    /// As `status`, with explicit times.
+    pub fn status_at(&self, now: Time, now_unix_s: u64) -> Value {
         // State, readiness and reasons are current; the numbers are those of the last status, with its age.
         let last = self.last();
         let health = self.health_of(&last, now);
@@ -350,6 +361,7 @@ impl Telemetry {
             "line": last.line,
         });
         page["parameters"] = parameters::page(&last.parameters);
+        page["outage"] = outage::page(&self.about, &last, (now, now_unix_s));
         if !last.refused_answers.is_empty() {
             let each = last.refused_answers.iter().map(|(strategy, answers)| {
                 json!({
@@ -400,6 +412,8 @@ impl Telemetry {
                 .map(|(((spec, found), depth), reasons)| {
                     let depth_age_ms = depth.map(|at| now.ms_since(at));
                     let mut page = market_page(spec, found, depth_age_ms);
+                    let is_fresh = is_fresh(*depth, now, self.about.depth_age_max_ms);
+                    page["depth_stale"] = json!(!is_fresh);
                     let portfolio = last.portfolio.as_ref();
                     page["withheld"] = withheld::sides_beside(spec, reasons, portfolio);
                     page

@@ -67,6 +67,19 @@ function book(market) {
   mid.append(cell);
   return [...level("sell", market.asks), mid, ...level("buy", market.bids)];
 }
+function bookAge(market) {
+  const age = market.depth_age_ms;
+  const node = $("book-age");
+  node.textContent = age === null || age === undefined ? "not read yet" : span(age) + " old";
+  node.className = market.depth_stale ? "warn" : "";
+}
+// What changes every second is no alert of its own.
+function outage(silence) {
+  $("outage").hidden = !silence;
+  const venue = silence ? "The venue " + silence.venue + " does not answer. What is shown of it is old." : "";
+  if ($("outage-venue").textContent !== venue) $("outage-venue").textContent = venue;
+  $("outage-text").textContent = silence ? silence.text : "";
+}
 function orders(market, now) {
   const mid = Number(market.mid);
   return market.orders.map((order) => {
@@ -97,6 +110,7 @@ function show(page) {
   document.title = status.state + (venue ? " – " + venue : "") + " – cambist";
   $("venue").textContent = venue;
   $("summary").textContent = status.line || "";
+  outage(status.outage);
   const markets = page.markets || [];
   if (chosen >= markets.length) chosen = 0;
   fill($("markets"), markets.length < 2 ? [] : markets.map((market, i) => toggle(market.market, i === chosen, () => choose(i))));
@@ -104,12 +118,14 @@ function show(page) {
   if (market) {
     fill($("sides"), sides(market));
     fill(body("book"), book(market));
+    bookAge(market);
     fill(body("orders"), orders(market, page.venue_ms));
     $("orders-count").textContent = String(market.orders.length);
     fill($("limits"), [...limits(market.limits_used_bps), ...limits(page.limits_used_bps)]);
   } else {
     fill($("sides"), [make("p", status.ready === false && status.line ? status.line : "No market is known yet.", "note")]);
     for (const id of ["book", "orders"]) fill(body(id), []);
+    $("book-age").textContent = "";
     fill($("limits"), []);
     $("orders-count").textContent = "";
   }
