@@ -300,6 +300,9 @@ pub fn drain(args: &DrainArgs, json: bool) -> anyhow::Result<Exit> {
 
 /// A line about a drain in progress. A status from before it counts the orders of that moment, at a start none.
 fn draining(page: &Value) -> Option<String> {
+    if let Some(text) = page["drain"]["text"].as_str() {
+        return Some(text.to_owned());
+    }
     let markets = page["markets"].as_array();
     let markets = markets.filter(|_| page["draining"] == true)?;
     let keys = [

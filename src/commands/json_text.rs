@@ -58,12 +58,15 @@ pub fn status(mut page: Value) -> String {
     first + &lines(&page)
 }
 
-/// Takes the sentence about a venue that does not answer out of a status.
+/// Takes the sentences about a venue that does not answer and about a drain out of a status.
 fn attention(page: &mut Value) -> String {
-    let outage = page.get_mut("outage").and_then(Value::as_object_mut);
-    let text = outage.and_then(|outage| outage.remove("text"));
-    let text = text.as_ref().and_then(Value::as_str);
-    text.map_or_else(String::new, |text| format!("{text}\n"))
+    let sentences = ["outage", "drain"].map(|name| {
+        let of = page.get_mut(name).and_then(Value::as_object_mut);
+        let text = of.and_then(|of| of.remove("text"));
+        let text = text.as_ref().and_then(Value::as_str);
+        text.map_or_else(String::new, |text| format!("{text}\n"))
+    });
+    sentences.concat()
 }
 
 fn in_symbol(amount: &mut Value, symbol: &str) {
@@ -188,6 +191,13 @@ mod tests {
         assert_eq!(
             status(page),
             "the venue kraken has not answered for 12s\nalive: true\noutage\n  for: 12s 500ms\n  venue: kraken\n"
+        );
+        let page = json!({
+            "alive": true, "drain": {"text": "draining: waits", "until_s": 33}, "outage": {"text": "no answer"},
+        });
+        assert_eq!(
+            status(page),
+            "no answer\ndraining: waits\nalive: true\ndrain\n  until: 1970-01-01T00:00:33Z\noutage: none\n"
         );
         let page = json!({"alive": true, "outage": null});
         assert_eq!(status(page), "alive: true\noutage: -\n");

@@ -157,8 +157,13 @@ fn frame(page: &Value, (width, height): (usize, usize)) -> Vec<String> {
         ),
         text(&status["line"]),
     ];
-    let outage = status["outage"]["text"].as_str().into_iter();
-    lines.extend(outage.flat_map(|text| text.split("; ")).map(str::to_owned));
+    let sentences = ["outage", "drain"].into_iter();
+    let sentences = sentences.filter_map(|name| status[name]["text"].as_str());
+    lines.extend(
+        sentences
+            .flat_map(|text| text.split("; "))
+            .map(str::to_owned),
+    );
     let none = Vec::new();
     let markets = page["markets"].as_array().unwrap_or(&none);
     for market in markets {

@@ -1,5 +1,5 @@
-//! An exchange that does not answer a running daemon: status, readiness and page state it with its age, and no longer than
-//! it lasts.
+//! An exchange that does not answer a running daemon, at all or where its end waits: status, readiness and page state it
+//! with its time, and no longer than it lasts.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::support::http::{body, page};
 use crate::support::stage::{lively, quick};
-use crate::support::{Edit, Program, Proxy, Stage, until};
+use crate::support::{Edit, Fault, Program, Proxy, Stage, until};
 
 const SOON: Duration = Duration::from_secs(40);
 
@@ -102,6 +102,50 @@ fn a_venue_that_does_not_answer_is_stated_with_its_age_everywhere_until_it_answe
     proxy.open();
     over(&stage, &mut daemon, &address);
     assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
+    stage.books().assert_ledger(&daemon.stdout());
+    stage.close();
+}
+
+#[test]
+fn a_drain_shows_that_it_waits_for_balances_and_until_when() {
+    let stage = Stage::open("outage-drain", |_| {});
+    let proxy = Proxy::start(&stage.address);
+    stage.daemon("daemon", &proxy.url, |file| {
+        quick(file);
+        file.put("shutdown.deadline_s", 60);
+    });
+    let mut daemon = stage.run("daemon");
+    let address = stage.metrics("daemon", &mut daemon);
+    over(&stage, &mut daemon, &address);
+    let (_, status, _) = stage.command("status");
+    assert!(status["drain"].is_null(), "{status}");
+    proxy.plan(|seen| {
+        if seen.is_read_of("user/balances") {
+            Fault::LoseRequest
+        } else {
+            Fault::Pass
+        }
+    });
+    let (code, _, log) = stage.command("drain");
+    assert_eq!(code, 0, "{log}");
+    let status = until(SOON, "a drain that waits for balances", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        let (_, status, _) = stage.command("status");
+        (status["drain"]["waits_for"] == "balances").then_some(status)
+    });
+    assert_eq!(stage.books().open(), 0);
+    let left_ms = status["drain"]["left_ms"].as_u64().unwrap();
+    assert!((1..60_000).contains(&left_ms), "{status}");
+    let until_text = status["drain"]["until"].as_str().unwrap();
+    let stated = format!(
+        "draining: waits for balances of the venue, which are compared with the books; at {until_text} the run ends without proof\n"
+    );
+    let (_, text, _) = stage.prose("status");
+    let (_, readyz) = page(&address, "/readyz").unwrap();
+    assert!(text.contains(&stated), "{text}");
+    assert!(readyz.contains(&stated), "{readyz}");
+    proxy.plan(|_| Fault::Pass);
+    assert_eq!(daemon.end(SOON), 0, "{}", daemon.last_words());
     stage.books().assert_ledger(&daemon.stdout());
     stage.close();
 }

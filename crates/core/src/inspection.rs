@@ -23,6 +23,43 @@ pub struct Inspection {
     pub markets: Vec<MarketInspection>,
 }
 
+/// A drain that has not finished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Draining {
+    /// What it waits for.
+    pub waits_for: DrainWait,
+    /// When the run ends without it.
+    pub deadline: Time,
+}
+
+/// What a drain waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DrainWait {
+    /// Answers to what was sent about orders that are left at the venue.
+    Answers,
+    /// The proven end of every own order, join, exit and swap that may be alive.
+    Orders,
+    /// A complete list that shows none of them.
+    List,
+    /// Balances that the venue states after that list.
+    Balances,
+    /// A list which confirms that these balances can be compared with the books.
+    Confirmation,
+}
+
+impl DrainWait {
+    /// Its name in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Answers => "answers",
+            Self::Orders => "orders",
+            Self::List => "list",
+            Self::Balances => "balances",
+            Self::Confirmation => "confirmation",
+        }
+    }
+}
+
 /// One market at one moment.
 #[derive(Clone, Debug)]
 pub struct MarketInspection {

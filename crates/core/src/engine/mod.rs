@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::action::Action;
 use crate::elsewhere::Published;
 use crate::event::{Command, Event, Start, TradingState};
-use crate::inspection::{Inspection, OrderDecision};
+use crate::inspection::{Draining, Inspection, OrderDecision};
 use crate::market::MarketId;
 use crate::notification::{Notification, Status};
 use crate::order::{ClientOrderId, StrategyId};
@@ -235,6 +235,11 @@ impl Engine {
     pub fn status(&self) -> Option<Status> {
         let state = self.state.as_ref()?;
         Some(state.status(state.last_step_at))
+    }
+
+    /// What the drain in progress waits for; `None` without one, and once it has finished.
+    pub fn draining(&self) -> Option<Draining> {
+        self.state.as_ref()?.drain_in_progress()
     }
 
     /// What this engine may hold at most after the last event, for the engines of other venues. `None` before ledger and

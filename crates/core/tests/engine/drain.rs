@@ -2,6 +2,7 @@
 
 use cambist_core::Reason;
 use cambist_core::event::{Command, Event, Restrictions, TradingState};
+use cambist_core::inspection::{DrainWait, Draining};
 use cambist_core::notification::{End, Notification};
 use cambist_core::order::{ClientOrderId, Hash, OrderStatus};
 use cambist_core::request::{Outcome, Query, UnknownCause};
@@ -27,6 +28,66 @@ fn draining_cancels_everything_proves_it_and_finishes() {
         bench.submits.is_empty(),
         "nothing is sent after the drain began"
     );
+}
+
+/// Answers what was asked and not answered, and is asked from now on, but for this kind.
+fn answer_except(bench: &mut TestBench, unanswered: fn(&Query) -> bool) {
+    bench.unanswered = unanswered;
+    for (request, query) in std::mem::take(&mut bench.lost_queries) {
+        if unanswered(&query) {
+            bench.lost_queries.push((request, query));
+        } else {
+            bench.answer_query(request, &query);
+        }
+    }
+    bench.run_ms(3_000);
+}
+
+#[test]
+fn a_drain_shows_what_it_waits_for_and_until_when() {
+    let mut bench = TestBench::ready(&BOTH);
+    bench.accept_all();
+    drain(&mut bench);
+    let waits_for = bench.engine.draining().map(|draining| draining.waits_for);
+    assert_eq!(waits_for, Some(DrainWait::Orders));
+
+    // Nothing rests here.
+    let mut bench = TestBench::new(&[]);
+    bench.run_ms(3_000);
+    // No balances are left that a list could confirm.
+    answer_except(&mut bench, |query| matches!(query, Query::Balances));
+    assert_eq!(bench.engine.draining(), None);
+    let deadline = bench.now.plus_ms(config().drain_deadline_ms);
+    let draining = |waits_for| {
+        Some(Draining {
+            waits_for,
+            deadline,
+        })
+    };
+    bench.unanswered = |query| matches!(query, Query::Orders(_) | Query::Balances);
+    drain(&mut bench);
+    assert_eq!(bench.engine.draining(), draining(DrainWait::List));
+    answer_except(&mut bench, |query| matches!(query, Query::Balances));
+    assert_eq!(bench.engine.draining(), draining(DrainWait::Balances));
+    answer_except(&mut bench, |query| matches!(query, Query::Orders(_)));
+    assert_eq!(bench.engine.draining(), draining(DrainWait::Confirmation));
+    answer_except(&mut bench, |_| false);
+    assert_eq!(bench.finished, Some(true));
+    assert_eq!(bench.engine.draining(), None);
+}
+
+#[test]
+fn what_is_left_waits_for_answers_about_orders_only() {
+    let mut bench = TestBench::ready(&BOTH);
+    bench.accept();
+    assert_eq!(bench.submits.len(), 1, "one has no answer");
+    bench.handle_event(&Event::Operator(Command::Leave));
+    let waits_for = bench.engine.draining().map(|draining| draining.waits_for);
+    assert_eq!(waits_for, Some(DrainWait::Answers));
+    bench.accept();
+    bench.run_ms(1_000);
+    assert_eq!(bench.finished, Some(false));
+    assert_eq!(bench.engine.draining(), None);
 }
 
 #[test]

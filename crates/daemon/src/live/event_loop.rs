@@ -359,6 +359,7 @@ impl EventLoop {
                 self.telemetry.line(line);
                 let (orders, expiry_s) = (self.session.left(), self.session.last_expiry_s());
                 self.telemetry.alive(orders, expiry_s);
+                self.telemetry.draining(self.engine.get().draining());
             }
             Notification::Filled(_)
             | Notification::PoolTransactionSettled(_)

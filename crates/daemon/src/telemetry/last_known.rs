@@ -9,6 +9,7 @@ use cambist_core::{ClientOrderId, MarketId, Side, Time};
 use serde_json::Value;
 
 use crate::telemetry::connectivity::Connectivity;
+use crate::telemetry::draining::DrainStatus;
 use crate::telemetry::outage::Alive;
 use crate::telemetry::page::EquityHistory;
 use crate::telemetry::parameters::ParameterDifference;
@@ -66,6 +67,8 @@ pub struct LastKnown {
     pub(super) refused_answers: BTreeMap<u8, RefusedAnswers>,
     /// The limits over all venues of a portfolio.
     pub(super) portfolio: Option<PortfolioStatus>,
+    /// The drain in progress, with the last status.
+    pub(super) drain: Option<DrainStatus>,
     /// Own orders that may be alive, with the last status.
     pub(super) alive: Option<Alive>,
     /// The status line.
@@ -162,6 +165,7 @@ impl LastKnown {
             nodes: None,
             refused_answers: BTreeMap::new(),
             portfolio: None,
+            drain: None,
             alive: None,
             line: String::new(),
             throttle: Throttle::default(),

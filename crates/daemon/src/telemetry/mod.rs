@@ -5,6 +5,7 @@
 
 mod books;
 pub(crate) mod connectivity;
+mod draining;
 pub mod feeds;
 pub mod http;
 pub(crate) mod label_sets;
@@ -34,7 +35,7 @@ use std::time::Duration;
 
 use cambist_core::books::Books;
 use cambist_core::event::TradingState;
-use cambist_core::inspection::OrderDecision;
+use cambist_core::inspection::{Draining, OrderDecision};
 use cambist_core::notification::{BooksHold, BooksStatus, Notification};
 use cambist_core::request::Endpoint;
 use cambist_core::{
@@ -42,6 +43,7 @@ use cambist_core::{
 };
 
 use crate::config::Mode;
+use crate::telemetry::draining::DrainStatus;
 use crate::telemetry::last_known::{LastKnown, RefusalText};
 use crate::telemetry::parameters::ParameterDifference;
 use crate::telemetry::portfolio::PortfolioStatus;
@@ -222,6 +224,14 @@ impl Telemetry {
             orders,
             last_expiry_s,
         });
+    }
+
+    /// The drain in progress, if there is one.
+    pub fn draining(&self, draining: Option<Draining>) {
+        let now = (self.clock.now(), self.clock.unix_micros() / 1_000_000);
+        let mut last = self.last();
+        let before = last.drain;
+        last.drain = draining.map(|draining| DrainStatus::new(draining, before, now));
     }
 
     /// The parameters that operators set, which are part of `/status`.

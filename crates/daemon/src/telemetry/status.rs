@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::books;
 use super::metrics::Metrics;
 use super::observe::{kill_number, market_spec, part, token_spec, traded_token, whole};
-use super::{About, Telemetry, outage, parameters, portfolio, seconds, withheld};
+use super::{About, Telemetry, draining, outage, parameters, portfolio, seconds, withheld};
 use crate::config::{exposure, money};
 use crate::telemetry::label_sets::POOL;
 use crate::telemetry::last_known::LastKnown;
@@ -319,7 +319,8 @@ impl Telemetry {
         let last = self.last();
         let health = self.health_of(&last, now);
         let outage = outage::text(&self.about, &last, (now, now_unix_s));
-        let outage = outage.map_or_else(String::new, |text| text + "\n");
+        let waits = [outage, draining::text(&last)].into_iter().flatten();
+        let waits: String = waits.map(|text| text + "\n").collect();
         let lines = withheld::lines(&self.about, &last.withheld, last.portfolio.as_ref());
         let differ = books::text(&self.about, &last.books);
         let differ = differ.map_or_else(String::new, |text| text + "\n");
@@ -332,7 +333,7 @@ impl Telemetry {
         } else {
             format!("not ready: {}\n", last.up_state())
         };
-        (health.ready, state + &outage + &differ + &lines)
+        (health.ready, state + &waits + &differ + &lines)
     }
 
     /// Everything known, as JSON. Amounts are decimal strings of whole tokens.
@@ -361,6 +362,7 @@ impl Telemetry {
             "line": last.line,
         });
         page["parameters"] = parameters::page(&last.parameters);
+        page["drain"] = draining::page(&last, now);
         page["outage"] = outage::page(&self.about, &last, (now, now_unix_s));
         if !last.refused_answers.is_empty() {
             let each = last.refused_answers.iter().map(|(strategy, answers)| {

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::action::Action;
+use crate::inspection::{DrainWait, Draining};
 use crate::notification::Notification;
 use crate::order::Hash;
 use crate::time::Time;
@@ -73,6 +74,28 @@ impl State {
         format!(
             "draining: {orders} orders may be alive and are cancelled, {moves} joins and exits are undecided, {unknown} of all these unknown; the program ends when it is proven that nothing rests, after {within_s} s at the latest"
         )
+    }
+
+    /// What the drain in progress waits for; `None` without one, and once it has finished.
+    pub(crate) fn drain_in_progress(&self) -> Option<Draining> {
+        let drain = self.drain.as_ref().filter(|drain| !drain.finished)?;
+        let waits_for = if drain.leaves {
+            DrainWait::Answers
+        } else if drain.proved {
+            match self.ledger.candidate_arrived() {
+                Some(_) => DrainWait::Confirmation,
+                None => DrainWait::Balances,
+            }
+        } else if self.nothing_alive() && !self.foreign.is_any_managed() {
+            DrainWait::List
+        } else {
+            DrainWait::Orders
+        };
+        let deadline = drain.deadline;
+        Some(Draining {
+            waits_for,
+            deadline,
+        })
     }
 
     /// Starts leaving: ends without cancelling. Requests in flight are waited for.

@@ -109,7 +109,7 @@ function show(page) {
   const venue = status.portfolio ? status.portfolio.venue : "";
   document.title = status.state + (venue ? " – " + venue : "") + " – cambist";
   $("venue").textContent = venue;
-  $("summary").textContent = status.line || "";
+  $("summary").textContent = [(status.drain || {}).text, status.line].filter(Boolean).join("; ");
   outage(status.outage);
   const markets = page.markets || [];
   if (chosen >= markets.length) chosen = 0;
