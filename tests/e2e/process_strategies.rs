@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::process::Signal;
 use serde_json::Value;
 use toml::Table;
 
@@ -15,7 +16,7 @@ const SOON: Duration = Duration::from_secs(40);
 
 /// Does what the file `mode` requests at each view.
 const MOODY: &str = r#"
-import json, sys
+import json, sys, time
 
 for line in sys.stdin:
     view = json.loads(line)
@@ -24,6 +25,8 @@ for line in sys.stdin:
         sys.exit(3)
     if mode == "silent":
         continue
+    if mode == "slow":
+        time.sleep(0.5)
     mid = view["mid_half_ticks"]
     quotes = [
         {"side": "buy", "price": mid * 9990 // 20000, "qty": 200},
@@ -126,6 +129,60 @@ fn a_process_quotes_and_whatever_else_it_does_quotes_nothing() {
     // The tape has what it answered: replayed without it, every action is the same.
     let (code, replayed, log) = stage.command("replay");
     assert_eq!(code, 0, "{replayed} {log}");
+    stage.close();
+}
+
+/// Nothing was sent to the process while the daemon was stopped, and what it had answered waited in its pipe.
+#[test]
+fn a_daemon_that_was_stopped_does_not_blame_the_process() {
+    let stage = stage("process-frozen");
+    set(&stage, "slow");
+    stage.daemon("daemon", &stage.url(), |file| {
+        process(file, "read = ['mode']");
+        file.put("market.0.strategy.0.timeout_ms", 2_000);
+    });
+    let mut daemon = stage.run("daemon");
+    settles(&stage, &mut daemon, true, &[]);
+    let before = daemon.stderr().len();
+    for gap in 1..=3 {
+        daemon.signal(Signal::STOP);
+        // Longer than what the engine takes for a gap, and than the process may take.
+        std::thread::sleep(Duration::from_millis(5_500));
+        daemon.signal(Signal::CONT);
+        until(SOON, "the gap in the log", || {
+            let log = daemon.stderr();
+            (log[before..].matches("the clock jumped").count() == gap).then_some(())
+        });
+        settles(&stage, &mut daemon, true, &[]);
+    }
+    let log = daemon.stderr();
+    for blame in [
+        "did not answer",
+        "has not answered",
+        "ended with",
+        "its quotes are cancelled",
+    ] {
+        assert!(
+            !log[before..].contains(blame),
+            "{blame}: {}",
+            &log[before..]
+        );
+    }
+    // One that does not answer is still found.
+    set(&stage, "silent");
+    settles(
+        &stage,
+        &mut daemon,
+        false,
+        &["process_down", "process_stale"],
+    );
+    until(SOON, "the end of a silent process", || {
+        let log = daemon.stderr();
+        log[before..]
+            .contains("did not answer for 2000 ms")
+            .then_some(())
+    });
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
     stage.close();
 }
 

@@ -95,8 +95,22 @@ impl Withheld {
         matches!(self.control, Control::NotConfigured) && self.value.is_some()
     }
 
+    /// Whether the process of a strategy was asked a moment ago after a time in which it was not asked: that its last answer
+    /// is old is not its fault.
+    pub const fn is_awaited(&self) -> bool {
+        matches!(self.control, Control::ProcessStale) && self.value.is_none()
+    }
+
+    /// Whether it occurs in normal operation.
+    pub const fn is_routine(&self) -> bool {
+        self.is_awaited() || self.control.is_routine()
+    }
+
     /// The reason as a sentence.
     pub const fn sentence(&self) -> &'static str {
+        if self.is_awaited() {
+            return "the process of the strategy was sent a view and may still answer in time";
+        }
         if self.is_left_open() {
             return "the distance from base_target is within the strategy's tolerance, or less than the smallest order";
         }
@@ -108,12 +122,16 @@ impl Withheld {
         if self.is_left_open() {
             return "nothing: it is traded with what is added to it";
         }
+        if self.is_awaited() {
+            return "wait; before that view nothing was sent to it, because it had just started, or because nothing could be quoted";
+        }
         self.control.remedy()
     }
 
     /// Whether both have the same reason and key, with any numbers.
     pub fn is_alike(&self, other: &Self) -> bool {
-        (self.control, self.key) == (other.control, other.key)
+        let both = [self, other].map(|why| (why.control, why.key, why.is_awaited()));
+        both[0] == both[1]
     }
 }
 
@@ -214,6 +232,14 @@ mod tests {
         assert!(left.sentence().contains("less than the smallest order"));
         assert_eq!(Withheld::plain(idle).sentence(), idle.sentence());
         assert!(left.remedy() != idle.remedy() && Withheld::plain(idle).remedy() == idle.remedy());
+        let stale = |compared| Withheld::compared(Control::ProcessStale, compared);
+        let key = "market.strategy.timeout_ms";
+        let slow = stale(Compared::new(Unit::Ms, key, 2_000, 2_000));
+        let asked = stale(Compared::unknown(Unit::Ms, key, 2_000));
+        assert!(!slow.is_awaited() && !slow.is_routine() && asked.is_routine());
+        assert!(!slow.is_alike(&asked) && asked.is_alike(&asked));
+        assert_eq!(slow.sentence(), Control::ProcessStale.sentence());
+        assert!(asked.sentence() != slow.sentence() && asked.remedy() != slow.remedy());
         let huge = Compared::new(Unit::Quote, "", u128::MAX, 1_u8);
         assert_eq!(huge.value, Some(i128::MAX));
     }

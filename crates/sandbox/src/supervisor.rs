@@ -18,6 +18,8 @@ const PAUSE_MIN: Duration = Duration::from_millis(250);
 const PAUSE_MAX: Duration = Duration::from_mins(1);
 /// After so many answers the next pause is the first one again.
 const HEALTHY_ANSWERS: u64 = 20;
+/// The time for an answer is waited for in so many parts.
+const PARTS: u32 = 10;
 /// Most messages that wait: a view, and output of the streams.
 const MESSAGES_MAX: usize = 64;
 
@@ -260,7 +262,7 @@ impl Runner {
         loop {
             let message = if is_unanswered {
                 // Only answers come while one is awaited, so that the time counts from the line.
-                match inbox.recv_timeout(timeout) {
+                match within(inbox, timeout) {
                     Ok(message) => message,
                     Err(RecvTimeoutError::Timeout) => {
                         let ms = timeout.as_millis();
@@ -331,6 +333,18 @@ impl Runner {
     }
 }
 
+/// The next message, if it comes while this program runs for this time. A part of the time counts once, however long the
+/// program was stopped in it: what a process answered meanwhile is read in the parts that are left, and in one more.
+fn within<T>(inbox: &Receiver<T>, time: Duration) -> Result<T, RecvTimeoutError> {
+    for _ in 0..PARTS {
+        match inbox.recv_timeout(time / PARTS) {
+            Err(RecvTimeoutError::Timeout) => {}
+            received => return received,
+        }
+    }
+    inbox.recv_timeout(time / PARTS)
+}
+
 /// Whether a process that has closed its output ends by itself within a short time, so that its own exit is reported.
 fn ends_soon(child: &mut Child) -> bool {
     for _ in 0..40 {
@@ -362,4 +376,24 @@ fn status_text(status: Option<ExitStatus>) -> String {
         || "it ended".to_owned(),
         |status| format!("it ended with {status}"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_awaited_in_every_part_of_the_time_and_no_longer() {
+        let (sender, inbox) = sync_channel(1);
+        let silent = within::<u8>(&inbox, Duration::from_millis(20));
+        assert_eq!(silent, Err(RecvTimeoutError::Timeout));
+        let late = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            sender.send(7)
+        });
+        assert_eq!(within(&inbox, Duration::from_mins(1)), Ok(7));
+        assert_eq!(late.join().map_err(drop), Ok(Ok(())));
+        let gone = within(&inbox, Duration::from_mins(1));
+        assert_eq!(gone, Err(RecvTimeoutError::Disconnected));
+    }
 }

@@ -101,13 +101,29 @@ impl ProcessStrategy {
             return Some(Control::ProcessAnswer.into());
         }
         let (key, limit) = ("market.strategy.timeout_ms", self.settings.timeout_ms);
-        let Some(target) = &self.memory.target else {
-            let compared = Compared::unknown(Unit::Ms, key, limit);
-            return Some(Withheld::compared(Control::ProcessStale, compared));
+        let stale = |compared| Some(Withheld::compared(Control::ProcessStale, compared));
+        let newest = self.memory.newest_view.map(|(made, _)| made);
+        let asked = newest.filter(|_| self.memory.is_unanswered);
+        let target = self.memory.target.as_ref().map(|target| target.made);
+        // A view that was made when the last answer was too old already was late itself: nothing was quoted or decided for
+        // a while, and the process has its whole time from then on.
+        let is_late = |made: Time| target.is_none_or(|target| made.ms_since(target) >= limit);
+        if let Some(asked) = asked.filter(|made| is_late(*made)) {
+            let waited_ms = now.ms_since(asked);
+            return stale(if waited_ms >= limit {
+                Compared::new(Unit::Ms, key, waited_ms, limit)
+            } else {
+                Compared::unknown(Unit::Ms, key, limit)
+            });
+        }
+        let Some(target) = target else {
+            return stale(Compared::unknown(Unit::Ms, key, limit));
         };
-        let age_ms = now.ms_since(target.made);
-        let compared = Compared::new(Unit::Ms, key, age_ms, limit);
-        (age_ms >= limit).then(|| Withheld::compared(Control::ProcessStale, compared))
+        let age_ms = now.ms_since(target);
+        if age_ms < limit {
+            return None;
+        }
+        stale(Compared::new(Unit::Ms, key, age_ms, limit))
     }
 }
 

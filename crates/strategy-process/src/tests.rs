@@ -194,6 +194,43 @@ fn the_last_answer_counts_until_it_is_too_old() {
     );
 }
 
+/// The process is not slow if it was not asked: while nothing may be quoted, or while the daemon is stopped.
+#[test]
+fn a_process_that_was_not_asked_has_its_whole_time_from_the_next_view_on() {
+    let value = |scene: &mut Scene| {
+        let why = scene.decide().withheld(Side::Buy).unwrap();
+        assert_eq!(why.control, Control::ProcessStale);
+        (why.value, why.is_awaited())
+    };
+    // A view that was made a moment before the last answer was too old: that is the time of the process.
+    let mut scene = Scene::answered(BID);
+    let begun = scene.now;
+    scene.now = begun.plus_ms(TIMEOUT_MS - 1);
+    assert_eq!(scene.quotes().len(), 1);
+    scene.now = begun.plus_ms(TIMEOUT_MS);
+    assert_eq!(value(&mut scene), (Some(2_000), false));
+
+    let mut scene = Scene::answered(BID);
+    let late = scene.now.plus_ms(TIMEOUT_MS);
+    scene.now = late;
+    assert_eq!(value(&mut scene), (None, true));
+    let view = scene.view().unwrap();
+    scene.now = late.plus_ms(TIMEOUT_MS - 1);
+    assert_eq!(value(&mut scene), (None, true));
+    scene.now = late.plus_ms(TIMEOUT_MS);
+    assert_eq!(value(&mut scene), (Some(2_000), false));
+    scene.now = late.plus_ms(1);
+    scene.answer(&view, BID).unwrap();
+    assert_eq!(scene.quotes().len(), 1);
+
+    // So has one that was started.
+    let mut scene = Scene::new();
+    scene.handle(&ProcessMessage::Started).unwrap();
+    assert_eq!(value(&mut scene), (None, true));
+    scene.now = scene.now.plus_ms(TIMEOUT_MS);
+    assert_eq!(value(&mut scene), (Some(2_000), false));
+}
+
 #[test]
 fn a_view_is_made_for_something_new_and_never_beside_one_that_is_unanswered() {
     let mut scene = Scene::answered(BID);

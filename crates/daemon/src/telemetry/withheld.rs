@@ -112,13 +112,15 @@ fn log(last: &mut LastKnown, now: Time, spec: &MarketSpec, side: Side, withheld:
         debug!(market, side = side_name, reason, "not quoted: {text}");
         return;
     }
-    let key = format!("withheld {} {side_name} {reason}", spec.id.0);
+    // A process that is awaited, and one that is too slow, are two things.
+    let awaited = if why.is_awaited() { " awaited" } else { "" };
+    let key = format!("withheld {} {side_name} {reason}{awaited}", spec.id.0);
     let Some(times) = last.throttle.due(now, &key) else {
         return;
     };
     last.logged_withheld.entry(place).or_insert(now);
     let key = why.key();
-    if why.control.is_routine() {
+    if why.is_routine() {
         info!(
             market,
             side = side_name,
