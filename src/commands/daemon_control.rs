@@ -126,7 +126,8 @@ pub(super) fn warn_of(errors: Option<&ConfigError>) {
     }
 }
 
-/// Prints the state: exit 0 if a daemon answers, 1 if none runs or it does not answer, with the state folder's content.
+/// Prints the state: exit 0 if a daemon answers, 1 if none runs, it does not answer, or its part in a portfolio has ended,
+/// with the state folder's content.
 pub fn status(which: &Which, json: bool) -> anyhow::Result<Exit> {
     let daemon = located(&which.config)?;
     let (exit, page) = status_page(&daemon)?;
@@ -142,6 +143,8 @@ pub fn status(which: &Which, json: bool) -> anyhow::Result<Exit> {
 pub fn status_page(daemon: &Located) -> anyhow::Result<(Exit, Value)> {
     let dir = &daemon.dir;
     let (exit, mut page) = match control_client::ask(dir, &RequestJson::Status) {
+        // The process goes on for other venues of a portfolio.
+        Ok(Some(page)) if page["state"] == "ended" => (Exit::CheckFailed, ended(daemon, page)),
         Ok(Some(page)) => (Exit::Done, page),
         Ok(None) if !daemon.mode.trades() => {
             let mode = daemon.mode.name();
@@ -154,6 +157,15 @@ pub fn status_page(daemon: &Located) -> anyhow::Result<(Exit, Value)> {
     };
     page["latch"] = json!(Latch::of(dir).raised());
     Ok((exit, page))
+}
+
+/// The end of a venue's part in a portfolio, with the content of its state folder.
+fn ended(daemon: &Located, mut end: Value) -> Value {
+    let mut page = stopped(daemon).unwrap_or_else(|_| json!({}));
+    if let (Some(page), Some(end)) = (page.as_object_mut(), end.as_object_mut()) {
+        page.append(end);
+    }
+    page
 }
 
 /// The state of a daemon that does not answer.

@@ -58,9 +58,9 @@ pub fn status(mut page: Value) -> String {
     first + &lines(&page)
 }
 
-/// Takes the sentences about a venue that does not answer and about a drain out of a status.
+/// Takes the sentences about a venue that does not answer, a drain, and an end out of a status.
 fn attention(page: &mut Value) -> String {
-    let sentences = ["outage", "drain"].map(|name| {
+    let sentences = ["outage", "drain", "end"].map(|name| {
         let of = page.get_mut(name).and_then(Value::as_object_mut);
         let text = of.and_then(|of| of.remove("text"));
         let text = text.as_ref().and_then(Value::as_str);
@@ -194,10 +194,11 @@ mod tests {
         );
         let page = json!({
             "alive": true, "drain": {"text": "draining: waits", "until_s": 33}, "outage": {"text": "no answer"},
+            "end": {"text": "it has ended", "exit": 77},
         });
         assert_eq!(
             status(page),
-            "no answer\ndraining: waits\nalive: true\ndrain\n  until: 1970-01-01T00:00:33Z\noutage: none\n"
+            "no answer\ndraining: waits\nit has ended\nalive: true\ndrain\n  until: 1970-01-01T00:00:33Z\nend\n  exit: 77\noutage: none\n"
         );
         let page = json!({"alive": true, "outage": null});
         assert_eq!(status(page), "alive: true\noutage: -\n");

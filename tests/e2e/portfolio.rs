@@ -10,7 +10,7 @@ use crate::kraken_daemon::stage::{SOON, on_kraken, usual};
 use crate::support::http::{body, metric};
 use crate::support::process::run;
 use crate::support::stage::{lively, quick};
-use crate::support::{Program, Proxy, Stage, until};
+use crate::support::{Edit, Program, Proxy, Stage, until};
 use crate::waiting::Manager;
 
 /// The venues of a portfolio, and the proxy before Kraken's interface.
@@ -53,15 +53,20 @@ impl Both {
 
     /// A command with the portfolio's file: exit code, object, log.
     fn command(&self, line: &str) -> (i32, Value, String) {
+        let (code, out, log) = self.prose(&format!("{line} --json"));
+        let object = serde_json::from_str(&out).unwrap_or(Value::Null);
+        (code, object, log)
+    }
+
+    /// As `command`, with the text output instead of JSON.
+    fn prose(&self, line: &str) -> (i32, String, String) {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let config = self.exchange.path("portfolio.toml").display().to_string();
         let mut args: Vec<_> = line.split(' ').collect();
-        args.extend(["--json", "--config", &config]);
+        args.extend(["--config", &config]);
         let name = format!("both-{number}");
-        let (code, out, log) = run(self.exchange.folder.path(), &name, &args, SOON);
-        let object = serde_json::from_str(&out).unwrap_or(Value::Null);
-        (code, object, log)
+        run(self.exchange.folder.path(), &name, &args, SOON)
     }
 
     fn stages(&self) -> [&Stage; 2] {
@@ -151,6 +156,27 @@ fn a_venue_that_was_drained_before_is_no_error_of_the_drain_of_all() {
     let (code, answer, log) = both.command("resume --venue kraken --reason again");
     assert_eq!(code, 1, "{answer} {log}");
     assert!(log.contains("the daemon is ending"), "{log}");
+    let (code, status, log) = both.command("status");
+    assert_eq!(code, 1, "{status} {log}");
+    assert_eq!(status["own"]["state"], "active", "{status}");
+    let ended = &status["kraken"];
+    assert_eq!(
+        (&ended["state"], &ended["end"]["proven"]),
+        (&"ended".into(), &true.into()),
+        "{status}"
+    );
+    assert_eq!(
+        (&ended["end"]["exit"], &ended["not_proven_gone"]),
+        (&0.into(), &0.into()),
+        "{status}"
+    );
+    let text = ended["error"].as_str().unwrap();
+    assert_eq!(
+        text,
+        "the part of this venue has ended: proven: none of our orders rests"
+    );
+    let (_, shown, _) = both.prose("status --venue kraken");
+    assert!(shown.contains(&format!("{text}\n")), "{shown}");
     let (code, answer, log) = both.command("drain --wait");
     assert_eq!(code, 0, "{answer} {log}");
     for name in ["own", "kraken"] {
@@ -160,6 +186,42 @@ fn a_venue_that_was_drained_before_is_no_error_of_the_drain_of_all() {
     for stage in both.stages() {
         assert_eq!(stage.books().open(), 0);
     }
+    both.exchange.close();
+    both.kraken.close();
+}
+
+#[test]
+fn a_venue_that_was_refused_at_its_start_states_why_while_the_other_trades() {
+    let both = Both::open("refused-part", "");
+    both.exchange
+        .daemon("daemon", &both.exchange.url(), |file| {
+            quick(file);
+            file.put("venue.chain_id", 5);
+        });
+    let mut daemon = both.run();
+    let status = until(SOON, "a part that has ended", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        let (_, status, _) = both.command("status");
+        let is_so = status["own"]["state"] == "ended" && status["kraken"]["state"] == "active";
+        is_so.then_some(status)
+    });
+    let end = &status["own"]["end"];
+    assert_eq!(
+        (&end["exit"], &end["proven"]),
+        (&77.into(), &false.into()),
+        "{status}"
+    );
+    let text = end["text"].as_str().unwrap();
+    assert!(
+        text.starts_with("the part of this venue has ended: ") && text.contains("venue.chain_id"),
+        "{text}"
+    );
+    let (code, answer, log) = both.command("drain --wait");
+    assert_eq!(code, 77, "{answer} {log}");
+    assert!(log.contains("venue.chain_id"), "{log}");
+    assert_eq!(answer["kraken"]["proven"], true, "{answer}");
+    assert_eq!(daemon.end(SOON), 77, "{}", daemon.last_words());
+    assert_eq!(both.kraken.books().open(), 0);
     both.exchange.close();
     both.kraken.close();
 }

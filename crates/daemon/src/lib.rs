@@ -9,6 +9,7 @@ pub mod adapter;
 pub mod address;
 pub mod config;
 pub mod dry_run;
+pub mod error_exit;
 pub mod feeds;
 pub mod live;
 pub mod notify;

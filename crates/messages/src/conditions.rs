@@ -93,6 +93,10 @@ pub fn conditions(status: Option<&Value>) -> Vec<Condition> {
     let mut found = Vec::new();
     match text("state") {
         "stopped" => found.push(of(&GONE, "", "the daemon does not run".to_owned())),
+        "ended" => {
+            let what = "the part of this venue has ended".to_owned();
+            found.push(of(&GONE, "", what));
+        }
         "silent" => found.push(of(&SILENT, "", "the daemon does not answer".to_owned())),
         // During a start the loop does not run yet.
         "starting" => {}
@@ -253,6 +257,10 @@ mod tests {
         all.sort_unstable();
         assert_eq!(found, all);
         assert_eq!(conditions(None)[0].kind, &GONE);
+        assert_eq!(
+            names(&json!({"state": "ended", "end": {"proven": true}})),
+            [("CambistGone", String::new())]
+        );
         assert_eq!(
             names(&json!({"state": "silent"})),
             [("CambistLoopSilent", String::new())]

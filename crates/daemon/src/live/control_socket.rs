@@ -16,6 +16,7 @@ use tokio::net::UnixListener;
 use tokio::sync::{RwLock, Semaphore, mpsc, oneshot, watch};
 
 use crate::live::control_requests::RequestJson;
+use crate::live::exit_report;
 use crate::live::operator_commands::Request;
 use crate::live::pending_replies::{done, ending, refused};
 use cambist_store::StoreError;
@@ -176,6 +177,7 @@ async fn answer_request(
     };
     let waits_for_the_end = json.waits_for_the_end();
     let is_drain = matches!(json, RequestJson::Drain { .. });
+    let is_status = json == RequestJson::Status;
     let (answer, answered) = oneshot::channel();
     if requests
         .send(Request {
@@ -188,6 +190,9 @@ async fn answer_request(
     {
         if waits_for_the_end {
             return end_of(end, "the daemon is ending").await;
+        }
+        if is_status && let Some(reply) = end.borrow().as_ref() {
+            return exit_report::status_of_end(reply);
         }
         // What it asks for is being done, or was.
         return if is_drain {
@@ -318,6 +323,8 @@ mod tests {
         assert_eq!(waiting.await.unwrap(), proven);
         let later = send(RequestJson::Drain { wait: true }).await.unwrap();
         assert_eq!(later, proven, "as often as it is asked");
+        let status = send(RequestJson::Status).await.unwrap();
+        assert_eq!(status, exit_report::status_of_end(&proven));
         serving.abort();
         drop(serving.await);
 

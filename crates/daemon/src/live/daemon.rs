@@ -8,6 +8,7 @@ use cambist_core::event::{Event, RecoveredOrder};
 use cambist_core::intent::RecoveredPoolTransaction;
 use cambist_core::portfolio::VenueEngine;
 use cambist_report::Session;
+use cambist_store::SetParameter;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
@@ -82,7 +83,7 @@ pub async fn run(
     if !forbidden.is_empty() {
         return Err(daemon.source.invalid(forbidden).into());
     }
-    let mut state = start::take(daemon)?;
+    let state = start::take(daemon)?;
     let (file, set) = (daemon, state.recovered.parameters.clone());
     let daemon = &start::with_set(file, &set)?;
     signals.watch(Latch::of(&daemon.store.dir));
@@ -93,62 +94,106 @@ pub async fn run(
         .map_or_else(Notifier::alone, Membership::notifier);
     let venue = member.as_ref().map(Membership::name);
     let venue = venue.map_or_else(|| daemon.venue.address(), str::to_owned);
-    let mut listeners = Listeners::open(daemon, venue, clock, signals, earlier, notifier)?;
-    let stored = &state.recovered;
-    let telemetry = &listeners.starting.telemetry;
-    telemetry.restricted_before(stored.restrictions.state, &stored.cause);
-    if let Some(member) = &member {
-        member.wait_for_venue(daemon, &state.recovered);
+    let listeners = Listeners::open(daemon, venue, clock, signals, earlier, notifier)?;
+    let (callers, end) = (listeners.callers.clone(), listeners.end.clone());
+    let opened = Opened {
+        file,
+        set,
+        seed,
+        clock,
+        earlier,
+        state,
+        access,
+        listeners,
+    };
+    let run = Box::pin(opened.run(daemon, member)).await;
+    if let Err(error) = &run {
+        // The process, and with it the socket, goes on for the other venues of a portfolio.
+        end.send_replace(Some(exit_report::failed(error)));
     }
-    let queried = Box::pin(listeners.ask(daemon, access, &mut state, member.as_ref())).await;
-    if let Some(member) = &member {
-        member.end_wait();
-    }
-    let venue = match queried.map_err(|error| start::beside_set(error, &set)) {
-        Ok(Queried::Everything(venue)) => venue,
-        stopped => {
-            if stopped.is_ok() {
+    callers.answered().await;
+    run
+}
+
+/// What a run has before it asks its venue.
+struct Opened<'a> {
+    /// The daemon of the file alone.
+    file: &'a Daemon,
+    /// What operators set.
+    set: Vec<SetParameter>,
+    seed: u64,
+    clock: Clock,
+    earlier: EarlierRuns,
+    state: StateFolder,
+    access: Access,
+    listeners: Listeners,
+}
+
+impl Opened<'_> {
+    /// Asks the venue and trades until the end, whose result is stated to those who ask for it.
+    async fn run(self, daemon: &Daemon, member: Option<Membership>) -> anyhow::Result<Run> {
+        let Self {
+            file,
+            set,
+            seed,
+            clock,
+            earlier,
+            mut state,
+            access,
+            mut listeners,
+        } = self;
+        let stored = &state.recovered;
+        let telemetry = &listeners.starting.telemetry;
+        telemetry.restricted_before(stored.restrictions.state, &stored.cause);
+        if let Some(member) = &member {
+            member.wait_for_venue(daemon, &state.recovered);
+        }
+        let queried = Box::pin(listeners.ask(daemon, access, &mut state, member.as_ref())).await;
+        if let Some(member) = &member {
+            member.end_wait();
+        }
+        let venue = match queried.map_err(|error| start::beside_set(error, &set))? {
+            Queried::Everything(venue) => venue,
+            Queried::Stopped => {
                 let reply = start_service::stopped(earlier, true);
                 listeners.end.send_replace(Some(reply));
+                return Ok(Run::Stopped(earlier));
             }
-            listeners.callers.answered().await;
-            return stopped.map(|_| Run::Stopped(earlier));
+        };
+        let restricted = (
+            state.recovered.restrictions.state,
+            state.recovered.cause.clone(),
+        );
+        let mut started = start::begin(daemon, state, venue, seed)?;
+        let mut switch = started.trading.switch.take();
+        let refused = |what| Failure::new(Exit::Refused, what);
+        if member.is_none() {
+            started.bound.without_elsewhere().map_err(refused)?;
         }
-    };
-    let restricted = (
-        state.recovered.restrictions.state,
-        state.recovered.cause.clone(),
-    );
-    let mut started = start::begin(daemon, state, venue, seed)?;
-    let mut switch = started.trading.switch.take();
-    let refused = |what| Failure::new(Exit::Refused, what);
-    if member.is_none() {
-        started.bound.without_elsewhere().map_err(refused)?;
+        let begun = member.map(|member| member.begin(&started.bound));
+        let member = begun.transpose().map_err(refused)?;
+        let end = listeners.end.clone();
+        let reload = Reload::new(file, set, &started.bound.markets)
+            .beside(member.as_ref().map(|member| member.file().clone()));
+        let parts = (listeners, member);
+        let (event_loop, first) = event_loop(daemon, reload, clock, parts, started)?;
+        let (restriction, cause) = restricted;
+        event_loop.telemetry.restricted_before(restriction, &cause);
+        if let Some(switch) = &mut switch {
+            switch.keep(Arc::clone(&event_loop.telemetry));
+        }
+        let (ended, session, waiting) = Box::pin(event_loop.run(first)).await;
+        if let Some(switch) = switch {
+            // Orders that the operator left to rest are to stay until they expire.
+            switch.end(ended.proven || ended.left.is_some()).await;
+        }
+        let reply = exit_report::reply(&ended, &session, daemon);
+        for answer in waiting {
+            send_reply(Some(answer), reply.clone());
+        }
+        end.send_replace(Some(reply));
+        Ok(Run::Traded(ended, Box::new(session), clock))
     }
-    let begun = member.map(|member| member.begin(&started.bound));
-    let member = begun.transpose().map_err(refused)?;
-    let (callers, end) = (listeners.callers.clone(), listeners.end.clone());
-    let reload = Reload::new(file, set, &started.bound.markets)
-        .beside(member.as_ref().map(|member| member.file().clone()));
-    let parts = (listeners, member);
-    let (event_loop, first) = event_loop(daemon, reload, clock, parts, started)?;
-    let (restriction, cause) = restricted;
-    event_loop.telemetry.restricted_before(restriction, &cause);
-    if let Some(switch) = &mut switch {
-        switch.keep(Arc::clone(&event_loop.telemetry));
-    }
-    let (ended, session, waiting) = Box::pin(event_loop.run(first)).await;
-    if let Some(switch) = switch {
-        // Orders that the operator left to rest are to stay until they expire.
-        switch.end(ended.proven || ended.left.is_some()).await;
-    }
-    let reply = exit_report::reply(&ended, &session, daemon);
-    for answer in waiting {
-        send_reply(Some(answer), reply.clone());
-    }
-    end.send_replace(Some(reply));
-    callers.answered().await;
-    Ok(Run::Traded(ended, Box::new(session), clock))
 }
 
 impl Listeners {

@@ -5,6 +5,7 @@ use cambist_report::Session;
 use serde_json::{Value, json};
 
 use crate::config::Daemon;
+use crate::error_exit;
 use crate::live::earlier_runs;
 use crate::live::event_loop::{Ended, Left};
 use cambist_host::exit::{Exit, Failure, with_failures};
@@ -68,6 +69,41 @@ pub fn reply(ended: &Ended, session: &Session, daemon: &Daemon) -> Value {
         "exit": exit.code(),
     });
     with_failures(reply, &failures)
+}
+
+/// The result of a run that ended with an error, for clients that ask for it.
+pub fn failed(error: &anyhow::Error) -> Value {
+    json!({
+        "done": false,
+        "detail": "",
+        "proven": false,
+        "durable": null,
+        "error": format!("{error:#}"),
+        "exit": error_exit::of(error).code(),
+    })
+}
+
+/// The status of a run that has ended with this result, while its process goes on for other venues.
+pub fn status_of_end(reply: &Value) -> Value {
+    let outcome = ["error", "detail"].map(|key| reply[key].as_str().unwrap_or_default());
+    let outcome = outcome.into_iter().find(|text| !text.is_empty());
+    let text = format!(
+        "the part of this venue has ended: {}",
+        outcome.unwrap_or("its result is not known")
+    );
+    let exit = reply["exit"].as_u64().unwrap_or(0);
+    json!({
+        "state": "ended",
+        "done": false,
+        "ending": true,
+        "error": text,
+        "end": {
+            "done": reply["done"],
+            "proven": reply["proven"],
+            "exit": exit,
+            "text": text,
+        },
+    })
 }
 
 /// Describes orders left at the venue on purpose.
@@ -277,6 +313,38 @@ mod tests {
         let text = "2 orders were left and may fill until 1970-01-01T12:00:33Z";
         assert_eq!(reply(&kept, &session(), &daemon())["detail"], text);
         assert_eq!(left(of(0, 0)), "no own order is known to rest");
+    }
+
+    #[test]
+    fn the_status_of_an_end_has_its_outcome() {
+        let good = status_of_end(&reply(&GOOD, &session(), &daemon()));
+        let text = "the part of this venue has ended: proven: none of our orders rests";
+        assert_eq!(
+            good,
+            json!({"state": "ended", "done": false, "ending": true, "error": text,
+                "end": {"done": true, "proven": true, "exit": 0, "text": text}})
+        );
+        let lost = Ended {
+            store_lost: true,
+            ..GOOD
+        };
+        let lost = status_of_end(&reply(&lost, &session(), &daemon()));
+        assert_eq!(
+            (&lost["end"]["done"], &lost["end"]["exit"]),
+            (&json!(false), &json!(1))
+        );
+        let why = lost["error"].as_str().unwrap();
+        assert!(why.contains("ended: the store failed"), "{why}");
+        let error = anyhow::Error::new(Failure::new(Exit::Refused, "a key was refused"));
+        let refused = status_of_end(&failed(&error.context("the start")));
+        assert_eq!(refused["end"]["exit"], 77);
+        let why = refused["end"]["text"].as_str().unwrap();
+        assert!(
+            why.ends_with("ended: the start: a key was refused"),
+            "{why}"
+        );
+        let unknown = status_of_end(&json!({}));
+        assert!(unknown["error"].as_str().unwrap().ends_with("not known"));
     }
 
     #[test]
