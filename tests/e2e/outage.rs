@@ -30,12 +30,14 @@ fn over(stage: &Stage, daemon: &mut Program, address: &str) {
         (status["outage"].is_null() && status["ready"] == true).then_some(status)
     });
     assert_eq!(status["markets"][0]["depth_stale"], false, "{status}");
-    let (_, text, _) = stage.prose("status");
-    assert!(text.contains("\noutage: -\n"), "{text}");
+    // One lost request is an outage for a moment, which a busy machine may have.
+    until(SOON, "text without an outage", || {
+        let (_, text, _) = stage.prose("status");
+        text.contains("\noutage: -\n").then_some(())
+    });
     until(SOON, "readiness without an outage", || {
         let text = body(address, "/readyz")?;
-        assert!(!text.contains("not answered"), "{text}");
-        Some(())
+        (!text.contains("not answered")).then_some(())
     });
 }
 

@@ -28,6 +28,8 @@ DAEMON = [
     ("marks of the timeline", r'<ol id="marks"[^>]*><li[^>]*><button type="button"><time>[0-9:]{8}</time>'),
     ("both sides over time", r'class="lane buy".*class="lane sell"'),
     ("no warning of an old page", r'id="connection"[^>]*hidden'),
+    ("no warning of a venue that does not answer", r'id="outage"[^>]*hidden'),
+    ("the age of the book", r'id="book-age"[^>]*>[0-9]+ s old<'),
 ]
 
 # The demo's page is the daemon's with buttons.
