@@ -373,16 +373,19 @@ fn modes_that_do_not_trade_reach_for_nothing_that_sends() {
 fn dist_optimises_what_release_does_not() {
     let manifest = manifest("");
     let profile = |name: &str| manifest["profile"][name]["package"].as_table().unwrap();
-    let level = |table: &Table, name: &str| {
+    let value = |table: &Table, name: &str, key: &str| {
         let package = table.get(name).and_then(toml::Value::as_table);
-        package.and_then(|package| package.get("opt-level")?.as_integer())
+        package.and_then(|package| package.get(key)?.as_integer())
     };
     let (release, dist) = (profile("release"), profile("dist"));
-    let inherited: Vec<_> = release
-        .keys()
-        .filter(|name| level(release, name).is_some_and(|level| level < 3))
-        .filter(|name| level(dist, name) != Some(3))
-        .collect();
+    let level = |table, name: &str| value(table, name, "opt-level");
+    let units = |table, name: &str| value(table, name, "codegen-units");
+    let is_inherited = |name: &&String| {
+        let slower = level(release, name).is_some_and(|level| level < 3);
+        let parts = units(release, name).is_some_and(|units| units > 1);
+        slower && level(dist, name) != Some(3) || parts && units(dist, name) != Some(1)
+    };
+    let inherited: Vec<_> = release.keys().filter(is_inherited).collect();
     assert!(
         inherited.is_empty(),
         "[profile.dist.package] lacks {inherited:?}"
