@@ -97,7 +97,7 @@ impl Checkout {
         let mut build = Command::new(&self.cargo);
         build
             .current_dir(&self.folder)
-            .args(["build", "--quiet", "--locked", "--bin", NAME])
+            .args(["build", "--locked", "--bin", NAME])
             .arg("--profile")
             .arg(profile)
             .arg("--target-dir")

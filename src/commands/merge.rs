@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use anyhow::Context as _;
 use clap::Args;
 
 use super::print_text;
@@ -36,6 +37,11 @@ pub fn run(args: &MergeArgs, json: bool) -> anyhow::Result<Exit> {
     }
     let folders = args.parts.iter().filter(|part| part.is_dir()).count();
     if folders == 0 {
+        for part in &args.parts {
+            // Refused before anything is started.
+            let opened = cambist_market_data::open_file(part);
+            opened.with_context(|| format!("results file {}", part.display()))?;
+        }
         return simulator::run();
     }
     if folders < args.parts.len() {

@@ -133,7 +133,7 @@ fn in_the_sources_cargo_builds_the_simulator_first() {
     assert_eq!(exit(&output), 79, "{}", stderr(&output));
     assert_eq!(stdout(&output).trim(), "<sim><--seeds><1>");
     let expected = format!(
-        "{}\nbuild --quiet --locked --bin cambist-simulator --profile dev --target-dir {}\n",
+        "{}\nbuild --locked --bin cambist-simulator --profile dev --target-dir {}\n",
         folder.0.display(),
         folder.0.join("target").display()
     );

@@ -36,6 +36,8 @@ pub fn cambist(args: &[&str]) -> Output {
     command
         .args(args)
         .env_remove("CREDENTIALS_DIRECTORY")
+        // As from a shell: with it, the simulator would be built.
+        .env_remove("CARGO")
         .output()
         .unwrap()
 }
