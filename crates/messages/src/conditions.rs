@@ -159,11 +159,10 @@ fn of_market(market: &Value, silent_venue: Option<&str>, found: &mut Vec<Conditi
         .as_u64()
         .is_some_and(|age| age > STALE_MS)
     {
-        let what = "no usable depth".to_owned();
-        let what = silent_venue.map_or_else(
-            || what.clone(),
-            |venue| format!("{what}: the venue {venue} does not answer"),
-        );
+        let what = match silent_venue {
+            None => "no usable depth".to_owned(),
+            Some(venue) => format!("no usable depth: the venue {venue} does not answer"),
+        };
         found.push(of(&DATA_STALE, &name, what));
     }
     for side in ["buy", "sell"] {

@@ -1,7 +1,6 @@
 //! Second derivation of the ledger: a start has the stored books, nothing new is sent while a difference stops orders,
 //! and no unexplained difference is adopted.
 
-use crate::invariants::table::Invariant;
 use std::collections::BTreeMap;
 
 use cambist_core::config::EngineConfig;
@@ -9,9 +8,10 @@ use cambist_core::event::{Amounts, Event, Start};
 use cambist_core::notification::Notification;
 use cambist_core::request::{Balance, Outcome, Query, Reply, RequestId};
 use cambist_core::{Amount, ClientOrderId, MarketId, MarketSpec, PoolSpec, TokenId};
+use cambist_profit_check::trade_flow;
 
 use crate::invariants::sending::Broken;
-use cambist_profit_check::trade_flow;
+use crate::invariants::table::Invariant;
 
 /// A small difference may last for five minutes plus the time of a comparison.
 const LASTING_MS: u64 = 330_000;

@@ -9,17 +9,17 @@
 //! Beside it is the loss of the same span at a venue that keeps ended orders (`kept.rs`). At a venue whose orders have no
 //! end of their own a span ends when the next begins, or the world.
 
-use crate::invariants::table::Invariant;
 use cambist_core::bound::loss_bound;
 use cambist_core::config::EngineConfig;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::venue::{FeeToken, LifetimeRule};
 use cambist_core::{Amount, MarketId, MarketSpec, Price, Side, VenueTime};
+use cambist_profit_check::trade_flow;
 use serde::Serialize;
 
 use crate::invariants::sending::Broken;
+use crate::invariants::table::Invariant;
 use crate::kept::{Kept, Moved, Terms};
-use cambist_profit_check::trade_flow;
 
 /// One, in parts per million.
 const WHOLE: u128 = 1_000_000;

@@ -1,7 +1,7 @@
 //! The invariants: what must hold after every step of a world, by the stable name that a violation bears.
 //!
-//! Each is checked in this folder or in `world`, by code that shares nothing with the engine. A check
-//! without a row here does not compile.
+//! Each is checked in this folder, in `world` or in `cambist_profit_check`, by code that shares nothing with the engine.
+//! A check without a row here does not compile.
 
 use std::fmt;
 

@@ -4,6 +4,7 @@ use cambist_core::event::Start;
 use cambist_core::notification::Notification;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::{Amount, ClientOrderId, MarketSpec, Time, TokenId};
+use cambist_profit_check::trade_flow;
 use cambist_venue::Venue;
 
 use crate::chain::link::Link;
@@ -13,7 +14,6 @@ use crate::faults::kinds::FaultKind;
 use crate::invariants::limits::{Held, Limits, StrategyCalls};
 use crate::invariants::sending::Broken;
 use crate::invariants::table::Invariant;
-use cambist_profit_check::trade_flow;
 
 use super::World;
 

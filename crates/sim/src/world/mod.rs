@@ -35,6 +35,7 @@ use cambist_core::event::{Command, Event};
 use cambist_core::market::MarketSpec;
 use cambist_core::pool::PoolSpec;
 use cambist_core::{Amount, Hash, Time};
+use cambist_profit_check::Profit;
 use cambist_report::Session;
 use cambist_venue::Random;
 
@@ -59,7 +60,6 @@ use crate::queue::Queue;
 use crate::remote::{Connection, Remote};
 use crate::sealer::Sealer;
 use crate::trace::Trace;
-use cambist_profit_check::Profit;
 
 use crate::world::events::WorldEvent;
 pub(crate) use crate::world::snapshot_replica::SnapshotReplica;

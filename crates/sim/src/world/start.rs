@@ -8,6 +8,7 @@ use cambist_core::portfolio::VenueEngine;
 use cambist_core::strategy::Strategy;
 use cambist_core::venue::SlotRule;
 use cambist_core::{Engine, MarketId, StrategyId, Time, TokenId};
+use cambist_profit_check::Profit;
 use cambist_report::Session;
 
 use crate::config::{WorldConfig, WorldError};
@@ -18,7 +19,6 @@ use crate::gateway::Gateway;
 use crate::invariants::books::Ledger;
 use crate::invariants::limits::StrategyCalls;
 use crate::portfolio::Part;
-use cambist_profit_check::Profit;
 
 use super::World;
 use super::processes::{self, PROCESS};

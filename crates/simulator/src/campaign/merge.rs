@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use cambist::commands::{print_json, print_text};
+use cambist::exit::{Exit, Failure};
 use serde_json::json;
 
 use super::results::{Entry, Results, write};
 use super::seeds::Seeds;
-use cambist::commands::{print_json, print_text};
-use cambist::exit::{Exit, Failure};
 
 /// Joins files of results into one: the same bytes as one machine's. Gaps, overlaps, and results of another
 /// program or of other worlds are refused.

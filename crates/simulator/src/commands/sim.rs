@@ -5,6 +5,11 @@ use std::collections::BTreeSet;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
+use cambist::commands::sim::{SimArgs, VenueArg};
+use cambist::commands::{columns, print_json, print_text};
+use cambist::exit::{self, Exit, Failure};
+use cambist::shard::Shard;
+use cambist_host::clock::Clock;
 use cambist_sim::{Aggregate, Family, Invariant, SeedRun, SimulatedVenue, shrink};
 use serde_json::json;
 
@@ -13,11 +18,6 @@ use crate::campaign::seeds::Seeds;
 use crate::campaign::trace;
 use crate::campaign::worker_pool;
 use crate::campaign::worker_pool::{Piece, Ran};
-use cambist::commands::sim::{SimArgs, VenueArg};
-use cambist::commands::{columns, print_json, print_text};
-use cambist::exit::{self, Exit, Failure};
-use cambist::shard::Shard;
-use cambist_host::clock::Clock;
 
 /// Shortest time between two lines of progress, milliseconds.
 const PROGRESS_MS: u64 = 2_000;

@@ -5,6 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
+use cambist::commands::progress::Progress;
+use cambist::commands::tournament::TournamentArgs;
+use cambist::commands::{print_json, print_text};
+use cambist::exit::{Exit, Failure};
+use cambist::revision::{VERSION, program_hash};
+use cambist::worker_pool::work;
 use cambist_config::reader::Source;
 use cambist_config::scenario::BUILT_IN;
 use cambist_host::clock::Clock;
@@ -15,12 +21,6 @@ use crate::tournament::plan::{Place, Plan};
 use crate::tournament::results::{Games, Results};
 use crate::tournament::setting::{DAEMON, Market};
 use crate::tournament::text::{self, Head};
-use cambist::commands::progress::Progress;
-use cambist::commands::tournament::TournamentArgs;
-use cambist::commands::{print_json, print_text};
-use cambist::exit::{Exit, Failure};
-use cambist::revision::{VERSION, program_hash};
-use cambist::worker_pool::work;
 
 /// Most threads.
 const JOBS_MAX: usize = 1_024;

@@ -1,11 +1,11 @@
 //! Which games there are, by their numbers: every contestant at every market, each with every seed.
 
+use cambist::exit::{Exit, Failure};
 use cambist_config::reader::Source;
 use cambist_sim::tournament::{Played, play};
 
 use crate::tournament::contestants::Contestant;
 use crate::tournament::setting::{Market, Pairing};
-use cambist::exit::{Exit, Failure};
 
 /// A game by its place: market, contestant and seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

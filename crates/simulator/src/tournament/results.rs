@@ -7,11 +7,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use cambist::exit::{Exit, Failure};
 use cambist_sim::tournament::Played;
 use serde::{Deserialize, Serialize};
 
 use crate::tournament::plan::{Place, Plan};
-use cambist::exit::{Exit, Failure};
 
 /// A line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,6 +4,8 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context, anyhow};
+use cambist::backtest::prepare::bound_without_venue;
+use cambist::backtest::scenario::source;
 use cambist_config::reader::Source;
 use cambist_config::scenario::{Run, Scenario};
 use cambist_core::{Amount, MarketId};
@@ -17,8 +19,6 @@ use sha2::{Digest, Sha256};
 use toml::{Table, Value};
 
 use crate::tournament::contestants::{Contestant, Rules};
-use cambist::backtest::prepare::bound_without_venue;
-use cambist::backtest::scenario::source;
 
 /// The exchange.
 const VENUE: &str = include_str!("../../../../config/venue.toml");

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use cambist::commands::columns;
 use cambist_sim::tournament::{Estimate, Ranking};
 use serde_json::{Value, json};
 
@@ -9,7 +10,6 @@ use crate::tournament::comparison::{Measure, Row};
 use crate::tournament::contestants::REFERENCE;
 use crate::tournament::plan::Plan;
 use crate::tournament::setting::{NETWORK_TEXT, OPENING_ETH, OPENING_USDC, START_MS};
-use cambist::commands::columns;
 
 /// What is written before the tables.
 pub struct Head<'a> {

@@ -1,7 +1,6 @@
 //! Losses: holdings and trades valued at the mids that strategies received. A loss far above its limit that stopped
 //! nothing violates the limit.
 
-use crate::invariants::table::Invariant;
 use std::collections::BTreeMap;
 
 use cambist_core::books::{Baselines, Position};
@@ -12,11 +11,11 @@ use cambist_core::notification::Fill;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::venue::FeeToken;
 use cambist_core::{Amount, MarketId, MarketSpec, Time, TokenId, VenueTime};
-
-use crate::invariants::sending::Broken;
+use cambist_profit_check::trade_flow;
 
 use crate::invariants::limits::recent::Recent;
-use cambist_profit_check::trade_flow;
+use crate::invariants::sending::Broken;
+use crate::invariants::table::Invariant;
 
 /// Consecutive samples that must show it; the engine needs two.
 const LOOKS: u32 = 4;
