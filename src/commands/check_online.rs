@@ -1,7 +1,5 @@
 //! `cambist check --online`: whether this file would quote at the venue now, with its minimums, the account's balances
 //! and the current books. Sends queries only.
-
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -13,6 +11,7 @@ use cambist_core::event::TradingState;
 use cambist_core::notification::Withheld;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::request::{DepthLevel, Query, Reply};
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{MarketId, MarketSpec, Price, Side, VenueTime};
 use serde::Serialize;
 use serde_json::Value;
@@ -107,7 +106,7 @@ pub async fn of(daemon: &Daemon, session: &Session, bound: &Bound) -> anyhow::Re
         answered: found.answered,
         observed: found.observed(bound),
     };
-    let mut elsewhere: BTreeMap<MarketId, Vec<String>> = BTreeMap::new();
+    let mut elsewhere: SortedMap<MarketId, Vec<String>> = SortedMap::new();
     for read in bound.reads_elsewhere() {
         elsewhere.entry(read.reader).or_default().push(read.name);
     }
@@ -280,7 +279,7 @@ pub struct Answered {
 struct Found {
     venue_time: VenueTime,
     answered: Answered,
-    depths: BTreeMap<MarketId, Reply>,
+    depths: SortedMap<MarketId, Reply>,
     balances: Reply,
     account: Reply,
     markets: Reply,
@@ -308,7 +307,7 @@ impl Found {
             Ok(reply)
         };
         let name = |query: &Query| query.endpoint().name();
-        let mut depths = BTreeMap::new();
+        let mut depths = SortedMap::new();
         for spec in &bound.markets {
             let query = Query::Depth(spec.id);
             let what = format!("{} of {}", name(&query), spec.name);

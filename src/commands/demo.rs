@@ -6,6 +6,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use anyhow::Context;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{TokenId, TokenSpec};
 use cambist_report::summary::{Closing, Orders, Summary, VenueBalances};
 use cambist_report::text;
@@ -479,7 +480,7 @@ fn ledger(summary: &Summary, daemon: &Daemon) -> anyhow::Result<BTreeMap<String,
     Ok(by_symbol(&ledger, &tokens))
 }
 
-fn by_symbol(ledger: &BTreeMap<TokenId, i128>, tokens: &[TokenSpec]) -> BTreeMap<String, String> {
+fn by_symbol(ledger: &SortedMap<TokenId, i128>, tokens: &[TokenSpec]) -> BTreeMap<String, String> {
     let symbol = |token: TokenId| {
         let spec = tokens.iter().find(|spec| spec.id == token);
         spec.map_or_else(|| format!("token {}", token.0), |spec| spec.symbol.clone())

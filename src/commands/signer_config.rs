@@ -1,7 +1,5 @@
 //! `cambist signer-config`: a file for `cambist-signer` that allows what a daemon's file allows, to be narrowed by hand.
 //! Sends public queries only.
-
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -10,6 +8,7 @@ use cambist_client::{Client, ClientConfig};
 use cambist_config::money;
 use cambist_core::config::PoolConfig;
 use cambist_core::math::mul_div_ceil;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, PoolSpec, TokenId, TokenSpec};
 use cambist_daemon::config::{Bound, Daemon};
 use cambist_daemon::live::start_retry::StartRetry;
@@ -123,8 +122,8 @@ fn head(
 }
 
 /// What may be signed and unexpired of each token: the daemon's own limit, and in quote tokens at the ceiling.
-fn limits(bound: &Bound) -> BTreeMap<TokenId, Amount> {
-    let mut all: BTreeMap<TokenId, Amount> = BTreeMap::new();
+fn limits(bound: &Bound) -> SortedMap<TokenId, Amount> {
+    let mut all: SortedMap<TokenId, Amount> = SortedMap::new();
     for (spec, limits) in bound.markets.iter().zip(&bound.engine.markets) {
         let most = limits.signed_unexpired_max;
         let base = all.entry(spec.base.id).or_default();
@@ -141,7 +140,7 @@ async fn pool_section(
     bound: &Bound,
     (pool, of): (&PoolSpec, &PoolConfig),
     client: &Client,
-    limits: &mut BTreeMap<TokenId, Amount>,
+    limits: &mut SortedMap<TokenId, Amount>,
 ) -> anyhow::Result<String> {
     let address = Address(pool.address);
     let held = client.pool_balance(address).await?;

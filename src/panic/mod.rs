@@ -16,6 +16,7 @@ use cambist_client::{CallError, VenueClient};
 use cambist_core::order::OrderReport;
 use cambist_core::pool::PoolTransactionReport;
 use cambist_core::request::{OrderList, OrdersPage, Outcome, Query, Reply};
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, Hash, Time, TokenId, VenueTime};
 use cambist_daemon::adapter;
 
@@ -96,7 +97,7 @@ pub struct Swept {
     /// read.
     pub moves: Option<BTreeMap<Hash, PoolTransactionReport>>,
     /// Funds locked at the end although no own order was left; `None` if unknown.
-    pub bound: Option<BTreeMap<TokenId, Amount>>,
+    pub bound: Option<SortedMap<TokenId, Amount>>,
     /// Time of the venue's clock at which everything has ended; `None` if it never sent a time.
     pub dead_at: Option<VenueTime>,
 }
@@ -334,7 +335,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Currently locked funds, by token.
-    async fn bound(&mut self) -> Option<BTreeMap<TokenId, Amount>> {
+    async fn bound(&mut self) -> Option<SortedMap<TokenId, Amount>> {
         for _ in 0..BALANCES_TRIES {
             let held = match self.ask(&Query::Balances).await {
                 Some((Reply::Balances(held), _)) => Some(held),

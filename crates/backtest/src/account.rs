@@ -6,6 +6,7 @@ use cambist_core::event::{Amounts, Totals};
 use cambist_core::order::{OrderReport, UnsignedOrder};
 use cambist_core::postings::{Postings, Traded};
 use cambist_core::request::{Balance, OrderList, OrdersPage};
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, Hash, MarketName, MarketSpec, OrderStatus, Side, TokenId, VenueTime};
 
 /// Number of one of our orders: that of its client order id.
@@ -129,7 +130,7 @@ impl Accepted {
 #[derive(Clone, Debug, Default)]
 pub struct Account {
     totals: Totals,
-    locked: BTreeMap<TokenId, Amount>,
+    locked: SortedMap<TokenId, Amount>,
     accepted: Accepted,
     /// Acceptance numbers.
     positions: BTreeMap<OrderNumber, u64>,
@@ -267,7 +268,7 @@ impl Account {
     }
 }
 
-fn unlock(locked: &mut BTreeMap<TokenId, Amount>, token: TokenId, freed: Amount) {
+fn unlock(locked: &mut SortedMap<TokenId, Amount>, token: TokenId, freed: Amount) {
     if let Some(locked) = locked.get_mut(&token) {
         *locked = locked.saturating_sub(freed);
     }

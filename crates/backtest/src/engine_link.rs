@@ -13,6 +13,7 @@ use cambist_core::notification::Notification;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::reference::{ReferencePrice, ReferenceSource};
 use cambist_core::request::{Endpoint, Outcome, Query, RequestId};
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::strategy::{ProcessMessage, Strategy};
 use cambist_core::venue::VenueRules;
 use cambist_core::{
@@ -170,7 +171,7 @@ impl EngineLink {
             instance: INSTANCE,
             next_number: 1,
             budget_left: None,
-            next_slots: BTreeMap::new(),
+            next_slots: SortedMap::new(),
             open: Vec::new(),
             open_pool_transactions: Vec::new(),
             signed: Vec::new(),
@@ -178,7 +179,7 @@ impl EngineLink {
             books: Books::default(),
             memories: Vec::new(),
             traded: Vec::new(),
-            lost: BTreeMap::new(),
+            lost: SortedMap::new(),
             venue_time: begin.venue_time,
             maker_fee_bips: begin.fee_bips[0],
             taker_fee_bips: begin.fee_bips[1],

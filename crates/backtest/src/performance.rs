@@ -1,10 +1,9 @@
 //! Actual profit and loss, from the exchange's own fills and the recorded mids of those moments.
 
-use std::collections::BTreeMap;
-
 use cambist_core::event::Amounts;
 use cambist_core::notification::{Fill, Notification};
 use cambist_core::order::ClientOrderId;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, MarketSpec, StrategyId, Time, TokenId, VenueTime};
 use cambist_market_data::Timestamp;
 use cambist_report::{Attribution, Money, Session};
@@ -56,7 +55,7 @@ pub struct Performance {
     /// The same accounting with the fees that were taken in quote tokens alone.
     charged_in_quote: Session,
     /// Fees by the token that they were taken in.
-    fees: BTreeMap<TokenId, Amount>,
+    fees: SortedMap<TokenId, Amount>,
     pub equity: EquityCurve,
     /// By market; `None` before its first mid.
     pub marks: Vec<Option<Marks>>,
@@ -85,7 +84,7 @@ impl Performance {
             session,
             held,
             charged_in_quote,
-            fees: BTreeMap::new(),
+            fees: SortedMap::new(),
             equity: EquityCurve::default(),
             marks: vec![None; markets.len()],
             maker_fills: 0,

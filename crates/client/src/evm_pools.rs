@@ -310,6 +310,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use super::*;
     use cambist_core::TokenId;
+    use cambist_core::sorted_map::SortedMap;
     use cambist_evm_venue::chain::{Chain, GasLimits};
 
     use crate::{ClientConfig, Node, SecretString};
@@ -321,9 +322,9 @@ mod tests {
             account: Address([1; 20]),
             router: Address([2; 20]),
             coin: TokenId(0),
-            tokens: BTreeMap::new(),
+            tokens: SortedMap::new(),
             pools: Vec::new(),
-            ranges: BTreeMap::new(),
+            ranges: SortedMap::new(),
             slippage_bps: 0,
             gas: GasLimits {
                 join: 1,

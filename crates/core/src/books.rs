@@ -4,8 +4,6 @@
 //! A start reads them and compares them with the venue at its first reconciliation. While running, the changes of each
 //! event leave the engine as one [`Booking`], durable as a whole or not at all.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
@@ -15,6 +13,7 @@ use crate::math::{mul_div_ceil, mul_div_floor};
 use crate::notification::{End, Fill, PoolTransactionSettlement};
 use crate::order::ClientOrderId;
 use crate::pool::PoolSpec;
+use crate::sorted_map::SortedMap;
 use crate::time::VenueTime;
 use crate::token::{Amount, TokenId};
 
@@ -30,9 +29,9 @@ pub struct Books {
     /// Base units held by token; `None` before the first reconciliation, which takes the opening balances.
     pub ledger: Option<Totals>,
     /// Tokens whose balance at the venue differed at the last reconciliation and has not been explained.
-    pub differences: BTreeMap<TokenId, Difference>,
+    pub differences: SortedMap<TokenId, Difference>,
     /// Position of every market.
-    pub positions: BTreeMap<MarketId, Position>,
+    pub positions: SortedMap<MarketId, Position>,
     /// Charges with a number below this one are in the ledger ([`Charge`](crate::request::Charge)).
     pub charged_below: u64,
 }
@@ -248,7 +247,7 @@ impl Books {
 
     /// Adopts the venue's balance of every token that differed at the last comparison, while no daemon runs. Returns
     /// the booked amounts by token; a token with less than what left is skipped.
-    pub fn accept_differences(&mut self, markets: &[Carrier]) -> BTreeMap<TokenId, i128> {
+    pub fn accept_differences(&mut self, markets: &[Carrier]) -> SortedMap<TokenId, i128> {
         let differing = self.differences.clone().into_iter();
         let amounts = differing.map(|(token, difference)| (token, difference.unexplained()));
         let taken =
@@ -369,9 +368,9 @@ pub struct Booking {
     /// New amounts of all changed tokens.
     pub ledger: Totals,
     /// New positions of all changed markets.
-    pub positions: BTreeMap<MarketId, Position>,
+    pub positions: SortedMap<MarketId, Position>,
     /// New differences, if they changed.
-    pub differences: Option<BTreeMap<TokenId, Difference>>,
+    pub differences: Option<SortedMap<TokenId, Difference>>,
     /// The number of the next charge to book, if it changed.
     pub charged_below: Option<u64>,
 }

@@ -1,7 +1,5 @@
 //! The inputs of the engine. Closed: a new input is a new variant.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::books::Books;
@@ -13,6 +11,7 @@ use crate::pool::PoolSpec;
 use crate::portfolio::Portfolio;
 use crate::reference::{ReferencePrice, ReferenceSource};
 use crate::request::{Outcome, RequestId};
+use crate::sorted_map::SortedMap;
 use crate::strategy::{ProcessMessage, Traded};
 use crate::time::VenueTime;
 use crate::token::{Amount, TokenId};
@@ -68,7 +67,7 @@ pub struct Start {
     /// is then empty after earlier runs, and full without.
     pub budget_left: Option<u32>,
     /// Next slot number by row: neither it nor any above it was used. Absent rows begin at 0.
-    pub next_slots: BTreeMap<TokenId, u32>,
+    pub next_slots: SortedMap<TokenId, u32>,
     /// Intents that may still be alive.
     pub open: Vec<RecoveredOrder>,
     /// Joins and exits that may be undecided.
@@ -81,7 +80,7 @@ pub struct Start {
     /// The durable books of the account, fitted to the markets above.
     pub books: Books,
     /// Losses of markets from a store before version 5; for markets without baselines.
-    pub lost: BTreeMap<MarketId, LossBaseline>,
+    pub lost: SortedMap<MarketId, LossBaseline>,
     /// A lower bound of the venue's clock now, from an answer before the start.
     pub venue_time: VenueTime,
     /// Fee rates of the account in bips with which the fees of fills are compared.
@@ -289,8 +288,8 @@ pub enum Event {
 }
 
 /// Amounts by token, ordered so that iteration does not depend on a hasher.
-pub type Amounts = BTreeMap<TokenId, Amount>;
+pub type Amounts = SortedMap<TokenId, Amount>;
 
 /// Amounts of the ledger in base units, by token. Below zero while a sale is booked and the earlier purchase is not:
 /// fills of an earlier run are found in the order of the venue's list.
-pub type Totals = BTreeMap<TokenId, i128>;
+pub type Totals = SortedMap<TokenId, i128>;

@@ -1,8 +1,6 @@
 //! Notifications of the engine. Logs, metrics, the store and reports are all derived from this one stream, so that they
 //! cannot disagree.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::books::Difference;
@@ -13,6 +11,7 @@ use crate::pool::{PoolBalances, PoolTransactionAmounts, PoolTransactionKind};
 use crate::reason::Reason;
 use crate::reference::ReferenceStatus;
 use crate::request::{Endpoint, UnknownCause};
+use crate::sorted_map::SortedMap;
 use crate::time::{Time, VenueTime};
 use crate::token::{Amount, TokenId};
 
@@ -229,7 +228,7 @@ pub struct BooksStatus {
     /// Whether they were compared since the start.
     pub confirmed: bool,
     /// Differences at the newest reconciliation, less what was explained since.
-    pub differences: BTreeMap<TokenId, Difference>,
+    pub differences: SortedMap<TokenId, Difference>,
     /// Whether they are lower bounds: exact amounts are unknown while fills come.
     pub at_least: bool,
     /// Since when they differ.

@@ -11,6 +11,7 @@ use cambist_core::notification::{Control, Notification, Withheld};
 use cambist_core::order::UnsignedOrder;
 use cambist_core::reference::{ReferenceId, ReferencePrice, ReferenceSource};
 use cambist_core::request::{Endpoint, Outcome, Query, Reply, RequestId, UnknownCause};
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::strategy::Strategy;
 use cambist_core::{
     ClientOrderId, Engine, Hash, Intent, MarketId, MarketSpec, Side, StrategyId, Time, VenueRules,
@@ -122,7 +123,7 @@ impl<'a> Stage<'a> {
             instance: run.instance,
             next_number: 1,
             budget_left: None,
-            next_slots: BTreeMap::new(),
+            next_slots: SortedMap::new(),
             open: Vec::new(),
             open_pool_transactions: Vec::new(),
             signed: Vec::new(),
@@ -130,7 +131,7 @@ impl<'a> Stage<'a> {
             books: Books::default(),
             memories: Vec::new(),
             traded: Vec::new(),
-            lost: BTreeMap::new(),
+            lost: SortedMap::new(),
             venue_time: run.venue_time,
             maker_fee_bips: 0,
             taker_fee_bips: 0,

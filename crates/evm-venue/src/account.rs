@@ -10,6 +10,7 @@ use cambist_core::pool::{
     UnsignedPoolTransaction,
 };
 use cambist_core::request::{Charge, Endpoint, OrderList, OrdersPage, Reply};
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, Hash, Intent, MarketId, MarketSpec, Side, TokenId, VenueTime};
 use cambist_evm::block::Block;
 use cambist_evm::receipt::Receipt;
@@ -179,7 +180,7 @@ pub struct Account {
     orders: Reports<OrderReport>,
     pool_transactions: Reports<PoolTransactionReport>,
     charges: VecDeque<Charge>,
-    allowed: BTreeMap<TokenId, U256>,
+    allowed: SortedMap<TokenId, U256>,
     stopped: Option<Stopped>,
     /// A spent nonce that the answers of nodes do not explain.
     unexplained: Option<Unexplained>,
@@ -212,7 +213,7 @@ impl Account {
             orders: Reports::default(),
             pool_transactions: Reports::default(),
             charges: VecDeque::new(),
-            allowed: BTreeMap::new(),
+            allowed: SortedMap::new(),
             stopped: None,
             unexplained: None,
             lifetime_max_ms: u64::MAX,

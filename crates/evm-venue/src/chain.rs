@@ -1,8 +1,9 @@
 //! What the adapter knows of a chain: one account, the contract that it calls, tokens and pools; and what may be signed for
 //! them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{MarketId, PoolSpec, TokenId};
 use cambist_evm::call::Call;
 use cambist_evm::transaction::Transaction;
@@ -40,12 +41,12 @@ pub struct Chain {
     /// The chain's coin, which gas is paid in. It is in the books and has no contract.
     pub coin: TokenId,
     /// Contracts of the pooled tokens.
-    pub tokens: BTreeMap<TokenId, Address>,
+    pub tokens: SortedMap<TokenId, Address>,
     /// The pools: `address` is the pair's, which is the contract of its shares as well, or that of a V3 pool; `pooled` is in
     /// its order.
     pub pools: Vec<PoolSpec>,
     /// The ranges of those that are V3 pools. Their shares are liquidity and have no contract.
-    pub ranges: BTreeMap<MarketId, PoolRange>,
+    pub ranges: SortedMap<MarketId, PoolRange>,
     /// What a join may pay less of a token than its most, in ten-thousandths (`market.pool.slippage_bps`).
     pub slippage_bps: u32,
     /// Most gas.
@@ -284,7 +285,7 @@ pub(crate) mod tests {
                 fee_bips: 30,
                 in_range: false,
             }],
-            ranges: BTreeMap::new(),
+            ranges: SortedMap::new(),
             slippage_bps: 100,
             gas: GasLimits {
                 join: 300_000,

@@ -5,12 +5,11 @@
 //! or the account less than the pair paid out. Nothing is guessed: what does not add up is an error, and nothing more
 //! may be signed until an operator decides.
 
-use std::collections::BTreeMap;
-
 use cambist_core::order::{OrderReport, UnsignedOrder};
 use cambist_core::pool::{
     PoolTransactionAmounts, PoolTransactionReport, PoolTransactionStatus, UnsignedPoolTransaction,
 };
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{
     Amount, Hash, MarketSpec, OrderStatus, PoolSpec, PoolTransactionKind, Side, TokenId, VenueTime,
 };
@@ -60,15 +59,15 @@ pub enum Unsettled {
 /// What an executed transaction moved.
 #[derive(Default)]
 struct Moved {
-    paid: BTreeMap<TokenId, U256>,
-    received: BTreeMap<TokenId, U256>,
+    paid: SortedMap<TokenId, U256>,
+    received: SortedMap<TokenId, U256>,
     of_pair: Vec<Event>,
 }
 
 impl Moved {
     /// The amount paid and received of a token, taken out.
     fn take(&mut self, token: TokenId) -> Result<(Amount, Amount), Unsettled> {
-        let of = |map: &mut BTreeMap<TokenId, U256>| map.remove(&token).map_or(Ok(0), amount);
+        let of = |map: &mut SortedMap<TokenId, U256>| map.remove(&token).map_or(Ok(0), amount);
         Ok((of(&mut self.paid)?, of(&mut self.received)?))
     }
 

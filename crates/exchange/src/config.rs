@@ -7,11 +7,10 @@ mod pools;
 pub mod scenario;
 mod server_limits;
 mod services;
-
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, MarketId, MarketSpec, Price, TokenId, TokenSpec};
 use cambist_server::Retention;
 use cambist_venue::agents::AgentsConfig;
@@ -40,7 +39,7 @@ pub struct Maker {
     /// Owner address, lower case.
     pub owner: String,
     /// Opening balances in base units.
-    pub funds: BTreeMap<TokenId, Amount>,
+    pub funds: SortedMap<TokenId, Amount>,
 }
 
 /// Highest account id of the maker: higher ids belong to accounts opened by clients and to simulated traders.

@@ -4,9 +4,8 @@
 //! differs from the one before; the engine has one request of a market in flight, so that answers are in order. Its time is that of the answer's `Date` header, in whole seconds: a book seems up to a
 //! second older than it is.
 
-use std::collections::BTreeMap;
-
 use cambist_core::request::DepthLevel;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{MarketId, MarketSpec, Price};
 
 use crate::amount::amount;
@@ -72,7 +71,7 @@ fn level(row: &Json, market: &MarketSpec) -> Result<DepthLevel, DecodeError> {
 /// The last content of each market's book, and how many there were.
 #[derive(Debug, Default)]
 pub struct DepthVersions {
-    markets: BTreeMap<MarketId, (Levels, u64)>,
+    markets: SortedMap<MarketId, (Levels, u64)>,
 }
 
 impl DepthVersions {

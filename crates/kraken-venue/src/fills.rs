@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, Side, TokenId, VenueTime};
 use cambist_protocol::number::quoted;
 
@@ -99,7 +100,7 @@ struct Moved {
 
 #[derive(Clone, Debug, Default)]
 struct Trade {
-    moved: BTreeMap<TokenId, Moved>,
+    moved: SortedMap<TokenId, Moved>,
     used: u64,
 }
 

@@ -3,13 +3,12 @@
 //! Simulated worlds and the demo check every status with it.
 
 pub mod trade_flow;
-
-use std::collections::BTreeMap;
 use std::fmt;
 
 use cambist_core::event::Amounts;
 use cambist_core::notification::{Fill, Notification, PoolTransactionSettlement, Status};
 use cambist_core::pool::PoolBalances;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, MarketId, MarketSpec, PoolSpec, PoolTransactionKind, TokenId};
 use cambist_report::Session;
 
@@ -123,8 +122,8 @@ pub type Broken = (Rule, String);
 /// The books of every market of one session.
 #[derive(Debug)]
 pub struct Profit {
-    books: BTreeMap<MarketId, Books>,
-    held: BTreeMap<TokenId, i128>,
+    books: SortedMap<MarketId, Books>,
+    held: SortedMap<TokenId, i128>,
     open: bool,
 }
 
@@ -150,13 +149,13 @@ impl Profit {
         });
         Self {
             books: books.collect(),
-            held: BTreeMap::new(),
+            held: SortedMap::new(),
             open: false,
         }
     }
 
     /// The holdings that follow from all notifications, by token.
-    pub const fn held(&self) -> &BTreeMap<TokenId, i128> {
+    pub const fn held(&self) -> &SortedMap<TokenId, i128> {
         &self.held
     }
 

@@ -12,6 +12,7 @@ use cambist_core::notification::{
 };
 use cambist_core::postings::Postings;
 use cambist_core::request::Charge;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{ClientOrderId, MarketId, MarketSpec, PoolSpec, Time, TokenId, TokenSpec};
 
 use crate::pnl::MarketPnl;
@@ -36,7 +37,7 @@ struct Market {
 #[derive(Clone, Debug, Default)]
 struct Comparison {
     /// Tokens whose amounts differ: ledger, venue.
-    differs: BTreeMap<TokenId, Difference>,
+    differs: SortedMap<TokenId, Difference>,
     /// Whether the next difference belongs to a later comparison.
     closed: bool,
 }
@@ -68,7 +69,7 @@ pub struct Session {
     open_transactions: BTreeMap<ClientOrderId, u32>,
     /// Joins and exits that were counted; the next run of the daemon may report the last one again.
     counted_transactions: BTreeSet<ClientOrderId>,
-    tokens: BTreeMap<TokenId, TokenSpec>,
+    tokens: SortedMap<TokenId, TokenSpec>,
     counts: Counts,
     fills: u64,
     /// Those of them that are swaps with pools.
@@ -77,7 +78,7 @@ pub struct Session {
     sent_swaps: BTreeSet<ClientOrderId>,
     opening: Option<Amounts>,
     /// Booked since the opening.
-    flows: BTreeMap<TokenId, i128>,
+    flows: SortedMap<TokenId, i128>,
     comparison: Comparison,
     status: Status,
     /// Requests sent and allowed in earlier runs of the daemon.
@@ -113,7 +114,7 @@ impl Session {
             swaps: 0,
             sent_swaps: BTreeSet::new(),
             opening: None,
-            flows: BTreeMap::new(),
+            flows: SortedMap::new(),
             comparison: Comparison::default(),
             status: Status::default(),
             requests_before: [0; 2],

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use cambist_core::TokenId;
+use cambist_core::sorted_map::SortedMap;
 use serde::{Deserialize, Serialize};
 
 use crate::money::Money;
@@ -21,7 +22,7 @@ pub struct Closing {
     /// Own orders that the venue still lists, if it was queried.
     pub resting_after: Option<u64>,
     /// Ledger less the venue's books by token, in base units.
-    pub residual_units: BTreeMap<TokenId, i128>,
+    pub residual_units: SortedMap<TokenId, i128>,
     /// Whether the tape replayed to the same actions, if it was replayed.
     pub replay_equal: Option<bool>,
 }

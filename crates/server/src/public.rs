@@ -1,7 +1,6 @@
 //! Public endpoints: depth, configuration, time, costs of requests.
 
-use std::collections::BTreeMap;
-
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, Reason, TokenId};
 use cambist_protocol::Endpoint;
 use cambist_protocol::encode::to_bytes;
@@ -117,7 +116,7 @@ pub(crate) fn offchain_fee(shell: &Dispatch, call: &Call, holder: Option<Account
 }
 
 /// Zero in every open token.
-fn free(tokens: &[TokenConfig]) -> BTreeMap<TokenId, Amount> {
+fn free(tokens: &[TokenConfig]) -> SortedMap<TokenId, Amount> {
     let open = tokens.iter().filter(|token| token.spec.enabled);
     open.map(|token| (token.spec.id, 0)).collect()
 }

@@ -1,7 +1,6 @@
 //! Converts the venue's responses to the interface's types: ticks to decimals, milliseconds to seconds.
 
-use std::collections::BTreeMap;
-
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, OrderKind, TokenId};
 use cambist_protocol::Address;
 use cambist_protocol::number::decimal;
@@ -122,7 +121,7 @@ pub(crate) fn exchange(view: &ExchangeView, tokens: &[TokenConfig]) -> ExchangeI
 }
 
 /// A table of fees.
-pub(crate) fn fees(table: &BTreeMap<TokenId, Amount>, tokens: &[TokenConfig]) -> Vec<OffFeeInfo> {
+pub(crate) fn fees(table: &SortedMap<TokenId, Amount>, tokens: &[TokenConfig]) -> Vec<OffFeeInfo> {
     table
         .iter()
         .map(|(token, fee)| OffFeeInfo {

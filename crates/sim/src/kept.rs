@@ -14,6 +14,7 @@ use cambist_core::bound::{KeptLoss, loss_bound_if_kept};
 use cambist_core::config::{EngineConfig, MarketConfig};
 use cambist_core::math::mul_div_floor;
 use cambist_core::order::UnsignedOrder;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::venue::{FeeToken, LifetimeRule};
 use cambist_core::{Amount, MarketId, MarketSpec, Price, Side, VenueTime};
 
@@ -37,7 +38,7 @@ struct Order {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kept {
     orders: BTreeMap<u64, Order>,
-    mids: BTreeMap<MarketId, VecDeque<(VenueTime, u64)>>,
+    mids: SortedMap<MarketId, VecDeque<(VenueTime, u64)>>,
 }
 
 /// What one market is measured by.

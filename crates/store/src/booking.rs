@@ -1,10 +1,9 @@
 //! Writes what one event changed (fills, ends, flows and the books) in one transaction.
 
-use std::collections::BTreeMap;
-
 use cambist_core::books::{Booking, Books};
 use cambist_core::event::LossBaseline;
 use cambist_core::notification::{End, Fill, PoolTransactionSettlement};
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{ClientOrderId, MarketId, TokenId};
 use rusqlite::Transaction;
 
@@ -58,7 +57,7 @@ impl Store {
     pub fn books(
         &mut self,
         listing: &Listing,
-    ) -> Result<(Books, BTreeMap<MarketId, LossBaseline>), StoreError> {
+    ) -> Result<(Books, SortedMap<MarketId, LossBaseline>), StoreError> {
         let rows = books::read(&self.database).map_err(|error| error.at(&self.file))?;
         let stored = rows.books(&self.market_names);
         let mut fitted = stored.clone();

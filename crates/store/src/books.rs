@@ -9,6 +9,7 @@ use std::fmt;
 
 use cambist_core::books::{Baselines, Books, Difference, Position};
 use cambist_core::event::{Rate, Totals};
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::venue::ChargedAs;
 use cambist_core::{MarketId, MarketSpec, PoolSpec, TokenId, TokenSpec, VenueTime};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
@@ -132,7 +133,7 @@ impl BaselinesJson {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rows {
     pub(super) ledger: Option<Totals>,
-    pub(super) differences: BTreeMap<TokenId, Difference>,
+    pub(super) differences: SortedMap<TokenId, Difference>,
     pub(super) positions: BTreeMap<String, Position>,
     pub(super) charged_below: u64,
 }
@@ -207,7 +208,7 @@ pub(super) fn set_ledger(
 /// Replaces all differences.
 pub(super) fn set_differences(
     transaction: &Transaction<'_>,
-    differences: &BTreeMap<TokenId, Difference>,
+    differences: &SortedMap<TokenId, Difference>,
     at_us: u64,
 ) -> rusqlite::Result<()> {
     transaction.execute("DELETE FROM differences", [])?;
@@ -303,7 +304,7 @@ pub(super) fn listing(database: &Connection) -> Result<Option<Listing>, ReadErro
 /// Reads all rows, or reports damage.
 pub(super) fn read(database: &Connection) -> Result<Rows, ReadError> {
     let mut rows = Rows {
-        ledger: opened(database)?.then(BTreeMap::new),
+        ledger: opened(database)?.then(SortedMap::new),
         ..Rows::default()
     };
     let damage = |what: String| move || ReadError::Damage(what);

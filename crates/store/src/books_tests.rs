@@ -3,11 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
-use std::collections::BTreeMap;
-
 use cambist_core::books::{Baselines, Booking, Difference, Position};
 use cambist_core::control::Control;
 use cambist_core::event::{LossBaseline, Rate, TradingState};
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{MarketId, MarketSpec, PoolSpec, TokenId, TokenSpec, VenueTime};
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -139,7 +138,7 @@ fn stored(booking: &Booking) -> (TempDir, Store) {
     let folder = crate::testing::private_folder();
     let mut store = open(&folder);
     let (before, lost) = store.books(&listing()).unwrap();
-    assert_eq!((before.ledger, lost), (None, BTreeMap::new()));
+    assert_eq!((before.ledger, lost), (None, SortedMap::new()));
     store.book(&[], booking).unwrap();
     (folder, store)
 }
@@ -403,7 +402,7 @@ fn settling_adopts_differences_and_forgets_losses_if_asked() {
         let (books, _) = view::books(folder.path()).unwrap().unwrap();
         let ledger = books.ledger.unwrap();
         assert_eq!((ledger[&USDC], ledger[&BTC]), (28, 30));
-        assert_eq!(books.differences, BTreeMap::new());
+        assert_eq!(books.differences, SortedMap::new());
         let measured = books.positions[&MarketId(0)].baselines.is_some();
         assert_eq!(measured, !forget);
         let flows = flows::explained(folder.path()).unwrap();

@@ -30,6 +30,7 @@ use std::path::{Path, PathBuf};
 
 use cambist_core::event::{RecoveredOrder, Restrictions};
 use cambist_core::intent::RecoveredPoolTransaction;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::venue::SlotRule;
 use cambist_core::{Amount, Hash, Intent, TokenId};
 use cambist_host::folder::{FolderError, PrivateFolder, TakenFolder};
@@ -172,7 +173,7 @@ pub struct Recovered {
     /// Next client order number.
     pub next_number: u64,
     /// Next storage id per sell token; 0 for absent tokens.
-    pub next_storage: std::collections::BTreeMap<TokenId, u32>,
+    pub next_storage: SortedMap<TokenId, u32>,
     /// Orders that may still be alive, oldest first.
     pub open: Vec<OpenIntent>,
     /// Base units of every order that may still be accepted, whatever became of it, by base token and the second of

@@ -1,11 +1,10 @@
 //! Operations on the books while no daemon runs: explaining a flow, adopting differences, resetting losses. They use
 //! the state that the last daemon left; the venue is not queried.
 
-use std::collections::BTreeMap;
-
 use cambist_core::books::{Booking, Books, Carrier, Difference, Loss, NotCovered};
 use cambist_core::control::Control;
 use cambist_core::event::LossBaseline;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{MarketId, TokenId, TokenSpec, VenueTime};
 
 use super::booking::StoreEntry;
@@ -35,13 +34,13 @@ pub struct Offline {
     pub listing: Listing,
     books: Books,
     /// Losses of markets without baselines, from a store before version 5.
-    lost: BTreeMap<MarketId, LossBaseline>,
+    lost: SortedMap<MarketId, LossBaseline>,
     carriers: Vec<Carrier>,
 }
 
 impl Offline {
     /// The differences at the last reconciliation.
-    pub const fn differences(&self) -> &BTreeMap<TokenId, Difference> {
+    pub const fn differences(&self) -> &SortedMap<TokenId, Difference> {
         &self.books.differences
     }
 
@@ -162,7 +161,7 @@ impl Store {
         offline: &mut Offline,
         forget_losses: bool,
         reason: &str,
-    ) -> Result<BTreeMap<TokenId, i128>, StoreError> {
+    ) -> Result<SortedMap<TokenId, i128>, StoreError> {
         let accepted = offline.books.accept_differences(&offline.carriers);
         let flows = accepted.iter().map(|(token, amount)| StoreEntry::Flow {
             token: *token,

@@ -6,6 +6,7 @@ use std::path::Path;
 use cambist_core::event::RecoveredOrder;
 use cambist_core::intent::RecoveredPoolTransaction;
 use cambist_core::order::UnsignedOrder;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::venue::SlotRule;
 use cambist_core::{Amount, Intent, MarketId, TokenId, VenueTime};
 use rusqlite::Connection;
@@ -147,10 +148,10 @@ fn anchor(database: &Connection) -> Result<(u64, Sum), ReadError> {
     Ok((number, chain))
 }
 
-fn counters(database: &Connection) -> Result<BTreeMap<TokenId, u32>, ReadError> {
+fn counters(database: &Connection) -> Result<SortedMap<TokenId, u32>, ReadError> {
     let mut query = database.prepare("SELECT token, next_storage, sum FROM counters")?;
     let mut rows = query.query([])?;
-    let mut counters = BTreeMap::new();
+    let mut counters = SortedMap::new();
     while let Some(row) = rows.next()? {
         let (token, next): (u16, u32) = (row.get(0)?, row.get(1)?);
         let sum: Vec<u8> = row.get(2)?;

@@ -4,9 +4,8 @@
 //! Pauses are stored by market name, because the order in the configuration may change. A pause of a market that is no
 //! longer configured is dropped.
 
-use std::collections::BTreeMap;
-
 use cambist_core::event::{Filter, LossBaseline, Pause, Rate, Restrictions, TradingState};
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{MarketId, Side, StrategyId, VenueTime};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::{Deserialize, Serialize};
@@ -167,7 +166,7 @@ impl Store {
     }
 
     /// Losses of markets from an earlier version, unless the operator reset them.
-    pub(super) fn carried_losses(&self) -> Result<BTreeMap<MarketId, LossBaseline>, StoreError> {
+    pub(super) fn carried_losses(&self) -> Result<SortedMap<MarketId, LossBaseline>, StoreError> {
         let failed = |error| crate::database_error(&self.file, error);
         let row = self
             .database
@@ -178,14 +177,14 @@ impl Store {
             .transpose()
             .map_err(failed)?;
         let Some(found) = found.flatten() else {
-            return Ok(BTreeMap::new());
+            return Ok(SortedMap::new());
         };
         let stored = found.map_err(|what| StoreError::Corrupt {
             file: self.file.clone(),
             what,
         })?;
         match self.parse_pauses(&stored.pauses)? {
-            PausesJson::Pauses(_) => Ok(BTreeMap::new()),
+            PausesJson::Pauses(_) => Ok(SortedMap::new()),
             PausesJson::Both { lost, .. } => self.lost(lost).ok_or_else(|| self.garbled()),
         }
     }
@@ -209,8 +208,8 @@ impl Store {
         u16::try_from(index).ok().map(MarketId)
     }
 
-    fn lost(&self, rows: Vec<LossJson>) -> Option<BTreeMap<MarketId, LossBaseline>> {
-        let mut all = BTreeMap::new();
+    fn lost(&self, rows: Vec<LossJson>) -> Option<SortedMap<MarketId, LossBaseline>> {
+        let mut all = SortedMap::new();
         for row in rows {
             let lost = row.read()?;
             // As with pauses, markets that are no longer configured are dropped.

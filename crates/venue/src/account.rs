@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, TokenId};
 use serde::{Deserialize, Serialize};
 
@@ -83,8 +84,8 @@ pub struct Account {
     /// Whether it belongs to a simulated trader.
     pub internal: bool,
     pub(crate) api_key: Option<ApiKeyDigest>,
-    pub(crate) balances: BTreeMap<TokenId, Balance>,
-    pub(crate) slots: BTreeMap<TokenId, SlotTable>,
+    pub(crate) balances: SortedMap<TokenId, Balance>,
+    pub(crate) slots: SortedMap<TokenId, SlotTable>,
     /// All stored orders by number, open and finished.
     pub(crate) orders: BTreeMap<u64, OrderKey>,
     /// Finished orders, oldest first.
@@ -92,9 +93,9 @@ pub struct Account {
     pub(crate) client_ids: BTreeMap<String, OrderKey>,
     pub(crate) open_orders: u32,
     /// Part of the locked amount that is being withdrawn to layer 1.
-    pub(crate) pending_withdraw: BTreeMap<TokenId, Amount>,
+    pub(crate) pending_withdraw: SortedMap<TokenId, Amount>,
     /// Announced deposits; not part of any balance.
-    pub(crate) pending_deposit: BTreeMap<TokenId, Amount>,
+    pub(crate) pending_deposit: SortedMap<TokenId, Amount>,
     /// Highest number of a deposit that was booked once; 0 if none was.
     pub deposit_number: u64,
     /// All stored submissions by number, open and finished.
@@ -116,14 +117,14 @@ impl Account {
             frozen: false,
             internal: false,
             api_key: None,
-            balances: BTreeMap::new(),
-            slots: BTreeMap::new(),
+            balances: SortedMap::new(),
+            slots: SortedMap::new(),
             orders: BTreeMap::new(),
             finished: VecDeque::new(),
             client_ids: BTreeMap::new(),
             open_orders: 0,
-            pending_withdraw: BTreeMap::new(),
-            pending_deposit: BTreeMap::new(),
+            pending_withdraw: SortedMap::new(),
+            pending_deposit: SortedMap::new(),
             deposit_number: 0,
             submissions: BTreeSet::new(),
             finished_submissions: VecDeque::new(),

@@ -1,7 +1,8 @@
 //! Reads balances, accounts, keys, storage ids and the exchange's configuration; replaces API keys.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, Reason, TokenId};
 
 use crate::account::{AccountId, ApiKeyDigest};
@@ -20,7 +21,7 @@ impl Venue {
         let Some(account) = self.accounts.get(&account) else {
             return Ok(Vec::new());
         };
-        let pending = |amounts: &BTreeMap<TokenId, Amount>, token| {
+        let pending = |amounts: &SortedMap<TokenId, Amount>, token| {
             amounts.get(&token).copied().unwrap_or_default()
         };
         let shown = |token: TokenId| {

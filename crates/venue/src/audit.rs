@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, OrderStatus, Side, TokenId};
 
 use crate::account::{AccountId, Balance};
@@ -36,7 +37,7 @@ impl Venue {
     }
 
     fn audit_money(&self) -> Result<(), String> {
-        let mut held: BTreeMap<TokenId, Amount> = BTreeMap::new();
+        let mut held: SortedMap<TokenId, Amount> = SortedMap::new();
         let mut locked: BTreeMap<(AccountId, TokenId), Amount> = BTreeMap::new();
         for (_, order) in self.orders.iter() {
             *locked
@@ -181,7 +182,7 @@ impl Venue {
             return Err("submissions, hashes and accounts are inconsistent".to_owned());
         }
         for account in self.accounts.values() {
-            let (mut open, mut pending) = (0, BTreeMap::new());
+            let (mut open, mut pending) = (0, SortedMap::new());
             for submission in account
                 .submissions
                 .iter()

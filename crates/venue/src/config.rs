@@ -2,8 +2,7 @@
 //!
 //! The program parses configuration files.
 
-use std::collections::BTreeSet;
-
+use cambist_core::sorted_set::SortedSet;
 use cambist_core::token::AMOUNT_MAX;
 use cambist_core::venue::FeeToken;
 use cambist_core::{Amount, TokenId, TokenSpec};
@@ -228,7 +227,7 @@ pub enum ConfigError {
 impl VenueConfig {
     /// Checks that the configuration is consistent.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let mut ids = BTreeSet::new();
+        let mut ids = SortedSet::new();
         for token in &self.tokens {
             token_problem(token, &mut ids).map_or(Ok(()), |problem| {
                 Err(ConfigError::Token {
@@ -237,8 +236,8 @@ impl VenueConfig {
                 })
             })?;
         }
-        let mut names = BTreeSet::new();
-        let mut pairs = BTreeSet::new();
+        let mut names = SortedSet::new();
+        let mut pairs = SortedSet::new();
         for market in &self.markets {
             let repeated = !names.insert(market.name.as_str())
                 || !pairs.insert((market.base, market.quote))
@@ -373,7 +372,7 @@ impl VenueConfig {
     }
 }
 
-fn token_problem(token: &TokenConfig, ids: &mut BTreeSet<TokenId>) -> Option<String> {
+fn token_problem(token: &TokenConfig, ids: &mut SortedSet<TokenId>) -> Option<String> {
     let spec = &token.spec;
     if !ids.insert(spec.id) {
         return Some(format!("id {} is listed twice", spec.id.0));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, TokenId};
 use serde::{Deserialize, Serialize};
 
@@ -24,11 +25,11 @@ pub enum ExchangeMode {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FeeSchedule {
     /// Transfers.
-    pub transfer: BTreeMap<TokenId, Amount>,
+    pub transfer: SortedMap<TokenId, Amount>,
     /// Withdrawals.
-    pub withdrawal: BTreeMap<TokenId, Amount>,
+    pub withdrawal: SortedMap<TokenId, Amount>,
     /// Key updates.
-    pub update: BTreeMap<TokenId, Amount>,
+    pub update: SortedMap<TokenId, Amount>,
     /// Named fees of the chain in its smallest unit, for display only.
     pub onchain: BTreeMap<String, Amount>,
     /// Whether a fee must be paid in the transferred token.
@@ -41,7 +42,7 @@ pub struct AccountOpening {
     /// The amount must reach the minimum order of its token, and the token must be traded in a market.
     pub order_minimum: bool,
     /// The fee in addition to the transfer's own fee, by the token that pays. Empty: free.
-    pub fee: BTreeMap<TokenId, Amount>,
+    pub fee: SortedMap<TokenId, Amount>,
     /// Accounts below `accounts_max` that are reserved for the operator.
     pub reserved: u32,
 }
@@ -51,7 +52,7 @@ impl AccountOpening {
     /// existed.
     pub const UNBOUNDED: Self = Self {
         order_minimum: false,
-        fee: BTreeMap::new(),
+        fee: SortedMap::new(),
         reserved: 0,
     };
 }

@@ -1,8 +1,7 @@
 //! Responses of the state machine, in base units and ticks. Decimal strings are made by the server.
 
-use std::collections::BTreeMap;
-
 use cambist_core::order::FillBy;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{
     Amount, Hash, MarketId, OrderKind, OrderStatus, Price, Reason, Side, TokenId, VenueTime,
 };
@@ -368,7 +367,7 @@ pub struct ExchangeView {
     /// Fees of transfers, withdrawals and key updates.
     pub fees: FeeSchedule,
     /// Fee of opening an account, in addition to the transfer's own fee; outside the interface.
-    pub opening_fees: BTreeMap<TokenId, Amount>,
+    pub opening_fees: SortedMap<TokenId, Amount>,
     /// Mode of the exchange; outside the interface.
     pub mode: ExchangeMode,
 }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use cambist_core::sorted_map::SortedMap;
+use cambist_core::sorted_set::SortedSet;
 use cambist_core::{Amount, Hash, MarketId, Price, Reason, Side, TokenId, VenueTime};
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +55,7 @@ pub(crate) struct Supply {
 pub struct Venue {
     pub(crate) config: VenueConfig,
     pub(crate) now: VenueTime,
-    pub(crate) tokens: BTreeMap<TokenId, TokenConfig>,
+    pub(crate) tokens: SortedMap<TokenId, TokenConfig>,
     pub(crate) markets: Vec<Market>,
     pub(crate) accounts: BTreeMap<AccountId, Account>,
     pub(crate) owners: BTreeMap<Address, AccountId>,
@@ -64,12 +66,12 @@ pub struct Venue {
     pub(crate) expiries: BTreeSet<(u32, OrderKey)>,
     /// Number of the next order.
     pub(crate) sequence: u64,
-    pub(crate) supply: BTreeMap<TokenId, Supply>,
+    pub(crate) supply: SortedMap<TokenId, Supply>,
     /// Hashes approved on the chain, by account.
     pub(crate) approved: BTreeSet<(AccountId, Hash)>,
     pub(crate) pools: Vec<Pool>,
     /// Tokens that were listed before; balances stay.
-    pub(crate) delisted: BTreeSet<TokenId>,
+    pub(crate) delisted: SortedSet<TokenId>,
     /// Submissions by number; numbers are shared with orders.
     pub(crate) submissions: BTreeMap<u64, Submission>,
     pub(crate) submission_hashes: BTreeMap<Hash, u64>,
@@ -96,7 +98,7 @@ impl Venue {
     /// An empty exchange with open markets and its fee account.
     pub fn new(config: VenueConfig) -> Result<Self, ConfigError> {
         config.check()?;
-        let tokens: BTreeMap<_, _> = config
+        let tokens: SortedMap<_, _> = config
             .tokens
             .iter()
             .map(|token| (token.spec.id, token.clone()))
@@ -133,10 +135,10 @@ impl Venue {
             by_hash: BTreeMap::new(),
             expiries: BTreeSet::new(),
             sequence: 0,
-            supply: BTreeMap::new(),
+            supply: SortedMap::new(),
             approved: BTreeSet::new(),
             pools: config.pools.iter().cloned().map(Pool::new).collect(),
-            delisted: BTreeSet::new(),
+            delisted: SortedSet::new(),
             submissions: BTreeMap::new(),
             submission_hashes: BTreeMap::new(),
             due: BTreeMap::new(),

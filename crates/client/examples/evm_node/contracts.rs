@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use cambist_client::{Node, Nodes};
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{MarketId, MarketSpec, PoolSpec, TokenId, TokenSpec};
 use cambist_evm::abi::{Value, encode, one_address};
 use cambist_evm::block::BlockTag;
@@ -241,9 +242,9 @@ pub async fn deploy<'a>(place: &'a Place<'a>, modules: &'a Path, name: &str) -> 
         account: own.address(),
         router: Address::ZERO,
         coin: COIN,
-        tokens: std::collections::BTreeMap::new(),
+        tokens: SortedMap::new(),
         pools: Vec::new(),
-        ranges: std::collections::BTreeMap::new(),
+        ranges: SortedMap::new(),
         slippage_bps: crate::adapter::SLIPPAGE_BPS,
         gas: GasLimits {
             join: 300_000,

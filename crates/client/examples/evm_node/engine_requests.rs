@@ -1,10 +1,9 @@
 //! The same through the client that answers the engine: what it asks, and what it sends.
 
-use std::collections::BTreeMap;
-
 use cambist_client::EvmPools;
 use cambist_core::pool::PoolBalances;
 use cambist_core::request::{OrderList, OrdersPage, Outcome, Query, Reply};
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, Hash, Intent, MarketId, TokenId, shares};
 use cambist_evm_venue::account::{Account, Wanted};
 use cambist_evm_venue::rules;
@@ -94,7 +93,7 @@ async fn join(
     world: &mut World<'_>,
     client: &EvmPools,
     balances: &PoolBalances,
-    held: &BTreeMap<TokenId, Amount>,
+    held: &SortedMap<TokenId, Amount>,
 ) -> Step<String> {
     let wanted = 20 * ONE;
     let limits = shares::join(balances, wanted, SLIPPAGE_BPS).ok_or("no limits")?;
@@ -193,7 +192,7 @@ async fn refused(client: &EvmPools, query: &Query) -> Step<Outcome> {
     }
 }
 
-async fn held_by_account(client: &EvmPools) -> Step<BTreeMap<TokenId, Amount>> {
+async fn held_by_account(client: &EvmPools) -> Step<SortedMap<TokenId, Amount>> {
     let Reply::ChargedBalances(held) = reply(client, &Query::Balances).await? else {
         return Err("no balances".to_owned());
     };
@@ -204,7 +203,7 @@ async fn held_by_account(client: &EvmPools) -> Step<BTreeMap<TokenId, Amount>> {
         .collect())
 }
 
-fn held_by_books(world: &World<'_>) -> BTreeMap<TokenId, Amount> {
+fn held_by_books(world: &World<'_>) -> SortedMap<TokenId, Amount> {
     let tokens = [COIN, FIRST, SECOND, SHARES].into_iter();
     let of = |token| {
         let total = world.adapter.totals.get(&token).copied().unwrap_or(0);

@@ -92,7 +92,7 @@ impl State {
                         market.book.update_age(now, venue_now);
                     }
                 }
-                let endpoint = self.in_flight.get(*request).map(|a| a.purpose.endpoint());
+                let endpoint = self.in_flight.get(request).map(|a| a.purpose.endpoint());
                 let fills = self.pending.fills();
                 self.handle_answer(now, *request, outcome, *venue_time, actions);
                 let shows_new = self.pending.fills() > fills;
@@ -182,7 +182,7 @@ impl State {
         venue_time: Option<VenueTime>,
         actions: &mut Vec<Action>,
     ) {
-        let Some(InFlightRequest { purpose, sent }) = self.in_flight.remove(request) else {
+        let Some(InFlightRequest { purpose, sent }) = self.in_flight.remove(&request) else {
             return;
         };
         let endpoint = purpose.endpoint();
@@ -333,7 +333,7 @@ impl State {
     ) {
         // Orders sent meanwhile may be in it; orders filled meanwhile may be in it unfilled.
         for (id, level) in self.orders.levels(market) {
-            own.get_or_insert(id, level).may_also_be(&level);
+            own.entry(id).or_insert(level).may_also_be(&level);
         }
         if depth.market != market {
             let (endpoint, cause) = (Endpoint::Depth, UnknownCause::Undecodable);

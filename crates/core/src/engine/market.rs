@@ -1,11 +1,10 @@
 //! One market's part of the state.
 
-use std::collections::BTreeSet;
-
 use serde::{Deserialize, Serialize};
 
 use crate::market::MarketSpec;
 use crate::notification::{Control, Withheld};
+use crate::sorted_set::SortedSet;
 use crate::time::Time;
 
 use crate::engine::intents::unquoted::{Unquoted, waits};
@@ -36,7 +35,7 @@ pub(crate) struct Market {
     /// Why a side has no quotes.
     pub(crate) unquoted: Unquoted,
     /// Controls that refused an intent in the last decision.
-    pub(crate) refused_by: BTreeSet<Control>,
+    pub(crate) refused_by: SortedSet<Control>,
     /// Both sides have live quotes.
     pub(crate) both_sides_quoted: bool,
     /// An input of decisions has changed since the last one.
@@ -76,7 +75,7 @@ impl Market {
             listing_change: ListingChange::default(),
             break_before_make: [BreakBeforeMake::No; 2],
             unquoted: Unquoted::default(),
-            refused_by: BTreeSet::new(),
+            refused_by: SortedSet::new(),
             both_sides_quoted: false,
             decision_due: false,
             counter_frees_at: None,

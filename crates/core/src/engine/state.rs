@@ -329,11 +329,11 @@ impl State {
     /// Ends requests without an answer. The shell answers every request; an answer that is lost anyway must not block
     /// further requests of its kind.
     fn end_lost_requests(&mut self, now: Time, actions: &mut Vec<Action>) {
-        while let Some((request, asked)) = self.in_flight.first()
+        while let Some((&request, asked)) = self.in_flight.first_key_value()
             && now >= self.lost_at(asked)
         {
             let lost = Outcome::Unknown(UnknownCause::Timeout);
-            let endpoint = self.in_flight.get(request).map(|a| a.purpose.endpoint());
+            let endpoint = self.in_flight.get(&request).map(|a| a.purpose.endpoint());
             self.handle_answer(now, request, &lost, None, actions);
             self.charge_beyond(now, (endpoint, &lost), false, 0);
         }

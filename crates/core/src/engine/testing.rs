@@ -1,12 +1,11 @@
 //! An engine's state for tests of its parts.
 
-use std::collections::BTreeMap;
-
 use crate::books::Books;
 use crate::config::{EngineConfig, MarketConfig};
 use crate::event::{Restrictions, Start};
 use crate::market::{MarketId, MarketSpec};
 use crate::order::{ClientOrderId, Hash, StrategyId};
+use crate::sorted_map::SortedMap;
 use crate::time::{Time, VenueTime};
 use crate::token::TokenId;
 use crate::token::tests::token;
@@ -40,13 +39,13 @@ pub(crate) fn state(now: Time) -> State {
         instance: 1,
         next_number: 1,
         budget_left: None,
-        next_slots: BTreeMap::new(),
+        next_slots: SortedMap::new(),
         open: Vec::new(),
         open_pool_transactions: Vec::new(),
         signed: Vec::new(),
         restrictions: Restrictions::default(),
         books,
-        lost: BTreeMap::new(),
+        lost: SortedMap::new(),
         venue_time: VenueTime(1),
         maker_fee_bips: 0,
         taker_fee_bips: 0,

@@ -1,10 +1,11 @@
 //! What one venue of a portfolio stated, and what its engine was given of the others.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::engine::Engine;
 use crate::market::{MarketId, MarketSpec};
 use crate::math::mul_div_ceil;
+use crate::sorted_map::SortedMap;
 use crate::time::Time;
 use crate::token::{Amount, TokenId, TokenSpec};
 
@@ -29,11 +30,11 @@ pub struct Member {
     /// What it stated is what its store holds, written last at this time (Unix seconds): the venue has not answered yet.
     pub(super) stored_s: Option<u64>,
     /// The last mid of each market in half ticks, and when it was so.
-    pub(super) mids: BTreeMap<MarketId, (u64, Time)>,
+    pub(super) mids: SortedMap<MarketId, (u64, Time)>,
     /// Names of its markets that strategies of others read.
     pub(super) read_by_others: BTreeSet<String>,
     /// These markets, as its engine published them.
-    pub(super) published: BTreeMap<MarketId, Entry>,
+    pub(super) published: SortedMap<MarketId, Entry>,
     /// What its strategies read of other venues.
     pub(super) readings: Vec<Reading>,
     /// What its engine was given.
@@ -48,7 +49,7 @@ pub(super) struct Given {
     /// The command that stops trading for a loss over all venues; it has not stopped yet.
     pub(super) raised: bool,
     /// Which revision of each of its readings.
-    pub(super) revisions: BTreeMap<usize, u64>,
+    pub(super) revisions: SortedMap<usize, u64>,
 }
 
 /// Which prices count.
@@ -137,7 +138,7 @@ impl Member {
 /// Losses with the quote tokens of these markets, by their ids.
 fn with_tokens(
     markets: &[MarketSpec],
-    mut lost: BTreeMap<TokenId, LostToday>,
+    mut lost: SortedMap<TokenId, LostToday>,
 ) -> Vec<(TokenSpec, LostToday)> {
     let quotes = markets.iter().map(|market| &market.quote);
     let each = quotes.filter_map(|quote| {

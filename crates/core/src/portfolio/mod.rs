@@ -12,12 +12,11 @@ pub mod rules;
 mod sums;
 mod venue_engine;
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::market::MarketId;
 use crate::math::mul_div_ceil;
+use crate::sorted_map::SortedMap;
 use crate::token::{Amount, TokenId};
 
 pub use engine::{LOSS, PortfolioEngine};
@@ -121,15 +120,15 @@ impl WorthRate {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exposure {
     /// Base tokens after every fill of everything that may be alive, with what pool shares are due.
-    pub tokens: BTreeMap<TokenId, Option<Amount>>,
+    pub tokens: SortedMap<TokenId, Option<Amount>>,
     /// Value of holdings, pool shares and open bids, by quote token.
-    pub gross: BTreeMap<TokenId, Option<Amount>>,
+    pub gross: SortedMap<TokenId, Option<Amount>>,
     /// By quote token, what its markets lost today.
-    pub lost_today: BTreeMap<TokenId, LostToday>,
+    pub lost_today: SortedMap<TokenId, LostToday>,
     /// How long the venue's day still lasts, in milliseconds: what was lost today is nothing afterwards.
     pub day_left_ms: u64,
     /// The mid of each market in half ticks and its age in milliseconds, if its book is fit for pricing.
-    pub mids: BTreeMap<MarketId, Option<(u64, u64)>>,
+    pub mids: SortedMap<MarketId, Option<(u64, u64)>>,
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod venue;
 
 pub use setup::*;
 
+use cambist_core::sorted_map::SortedMap;
 use std::collections::{BTreeMap, VecDeque};
 
 use cambist_core::books::{Booking, Books};
@@ -174,7 +175,7 @@ impl TestBench {
             instance: 7,
             next_number,
             budget_left: None,
-            next_slots: BTreeMap::new(),
+            next_slots: SortedMap::new(),
             open,
             open_pool_transactions: Vec::new(),
             signed: Vec::new(),
@@ -182,7 +183,7 @@ impl TestBench {
             books: Books::default(),
             memories: Vec::new(),
             traded: Vec::new(),
-            lost: BTreeMap::new(),
+            lost: SortedMap::new(),
             venue_time: ORIGIN,
             maker_fee_bips: 0,
             taker_fee_bips: 20,
@@ -284,7 +285,7 @@ impl TestBench {
     }
 
     /// Starts with losses from a store before version 5.
-    pub fn starts_with_lost(&mut self, lost: BTreeMap<cambist_core::MarketId, LossBaseline>) {
+    pub fn starts_with_lost(&mut self, lost: SortedMap<cambist_core::MarketId, LossBaseline>) {
         if let Some(Event::Start(start)) = &mut self.start {
             start.lost = lost;
         }

@@ -13,6 +13,7 @@ use cambist_core::{Amount, ClientOrderId, MarketId, Side, TokenId};
 
 use crate::bench::{BASE, BOTH, OTHER, QUOTE, TestBench, config, execute};
 use crate::pool_bench::{Beside, LP, POOL, limits};
+use cambist_core::sorted_map::SortedMap;
 
 /// At the mid of 10 000 the value of a base unit is a hundred quote units.
 const MOST: Amount = 100_000;
@@ -22,7 +23,7 @@ fn signed(units: Amount) -> i128 {
 }
 
 fn limited(config: &mut EngineConfig) {
-    config.risk.mismatch_max = BTreeMap::from([(QUOTE, MOST), (OTHER, MOST)]);
+    config.risk.mismatch_max = SortedMap::from([(QUOTE, MOST), (OTHER, MOST)]);
 }
 
 fn quoting() -> TestBench {
@@ -155,7 +156,7 @@ fn a_difference_above_the_limit_stops_orders_at_the_first_reconciliation() {
             let small = change(within);
             assert_eq!((books(&small).hold, resting(&small)), (None, 2));
             assert_eq!(books(&small).differences.len(), 1, "it is reported");
-            assert_eq!(books(&small).worth, BTreeMap::from([(QUOTE, MOST)]));
+            assert_eq!(books(&small).worth, SortedMap::from([(QUOTE, MOST)]));
             let large = change(beyond);
             assert_eq!(books(&large).hold, Some(BooksHold::Limit));
             assert_eq!(resting(&large), 0, "everything is cancelled");
@@ -288,10 +289,10 @@ fn a_difference_found_at_a_start_trades_nothing_however_small() {
     };
     let expected = BooksStatus {
         confirmed: true,
-        differences: BTreeMap::from([(BASE, apart)]),
+        differences: SortedMap::from([(BASE, apart)]),
         at_least: false,
         since: books(&bench).since,
-        worth: BTreeMap::from([(QUOTE, 100)]),
+        worth: SortedMap::from([(QUOTE, 100)]),
         hold: Some(BooksHold::Start),
     };
     assert_eq!(books(&bench), expected);
@@ -562,7 +563,7 @@ fn an_explained_flow_leaves_of_a_lower_bound_what_it_cannot_have_caused() {
         };
         let (part, _) = left(|known| known - 1);
         assert_eq!(part.differences[&BASE].unexplained(), sign);
-        assert_eq!(part.worth, BTreeMap::from([(QUOTE, 100)]));
+        assert_eq!(part.worth, SortedMap::from([(QUOTE, 100)]));
         assert!(part.at_least && part.since.is_some());
         let other: [fn(i128) -> i128; 2] = [|known| known, |known| known + 1];
         for explained in other {
@@ -784,7 +785,7 @@ fn bookings_are_durable_as_a_whole_at_every_event() {
         .collect();
     assert_eq!(names, ["fill 4000", "cancelled"]);
     let (base, quote) = bench.balances;
-    let ledger = BTreeMap::from([(BASE, signed(base)), (QUOTE, signed(quote))]);
+    let ledger = SortedMap::from([(BASE, signed(base)), (QUOTE, signed(quote))]);
     assert_eq!(booking.ledger, ledger);
     let position = &booking.positions[&MarketId(0)];
     assert_eq!((position.base, position.cash), (500_004_000, -399_800));
@@ -818,7 +819,7 @@ fn a_difference_in_an_untraded_token_stops_nothing_at_once() {
 /// A thousand shares have a value of 200 000 000.
 fn beside(most: Amount, known: bool) -> (Beside, BooksStatus) {
     let mut config = limits();
-    config.risk.mismatch_max = BTreeMap::from([(QUOTE, most)]);
+    config.risk.mismatch_max = SortedMap::from([(QUOTE, most)]);
     let mut bench = Beside::new(0, config, Vec::new());
     if !known {
         bench.pool.supply = 0;
@@ -844,7 +845,7 @@ fn shares_are_valued_at_their_cost() {
     let (_, reported) = beside(worth, true);
     assert_eq!(
         (reported.hold, &reported.worth),
-        (None, &BTreeMap::from([(QUOTE, worth)]))
+        (None, &SortedMap::from([(QUOTE, worth)]))
     );
     assert_eq!(beside(worth - 1, true).1.hold, Some(BooksHold::Limit));
     let (_, reported) = beside(Amount::MAX, false);

@@ -1,7 +1,5 @@
 //! Controls over more than one order: size, exposure, rates, duplicates, caps. Each on both sides of its limit.
 
-use std::collections::BTreeMap;
-
 use cambist_core::config::EngineConfig;
 use cambist_core::event::TradingState;
 use cambist_core::notification::{Control, Notification};
@@ -11,6 +9,7 @@ use cambist_core::strategy::{Strategy, Targets, View};
 use cambist_core::{MarketId, MarketSpec, Price, Qty, Reason, Side};
 
 use crate::bench::{Always, BASE, Below, QUOTE, TestBench, config, spec, token as token_spec};
+use cambist_core::sorted_map::SortedMap;
 
 const BID: (Side, u64, u64) = (Side::Buy, 9_995, 10);
 
@@ -75,10 +74,10 @@ fn gross_exposure() {
     // 500 000 000 units are held, with a value of 50 000 000 000 at the mid; ten lots add 100 000.
     let worth = 50_000_100_000;
     let most =
-        |most| move |c: &mut EngineConfig| c.risk.gross_max = BTreeMap::from([(QUOTE, most)]);
+        |most| move |c: &mut EngineConfig| c.risk.gross_max = SortedMap::from([(QUOTE, most)]);
     assert_eq!(judge(most(worth)), None);
     assert_eq!(judge(most(worth - 1)), Some(Control::GrossExposure));
-    let none = judge(|c| c.risk.gross_max = BTreeMap::new());
+    let none = judge(|c| c.risk.gross_max = SortedMap::new());
     assert_eq!(
         none,
         Some(Control::GrossExposure),
@@ -89,7 +88,7 @@ fn gross_exposure() {
 #[test]
 fn gross_exposure_allows_sales() {
     let mut bench = bench(&[(Side::Sell, 10_005, 10)], |c| {
-        c.risk.gross_max = BTreeMap::from([(QUOTE, 1)]);
+        c.risk.gross_max = SortedMap::from([(QUOTE, 1)]);
     });
     bench.run_ms(3_000);
     assert_eq!(bench.submits.len(), 1);

@@ -1,8 +1,6 @@
 //! Answers with extreme and contradictory content: no panic, no overflow, every list bounded, and never more reserved
 //! than there is.
 
-use std::collections::BTreeMap;
-
 use cambist_core::action::Action;
 use cambist_core::books::Booking;
 use cambist_core::driver::{self, Assembly, Clock, Observer, Store, Venue};
@@ -18,6 +16,7 @@ use cambist_core::{
 };
 
 use crate::bench::{Always, BASE, BOTH, ORIGIN, QUOTE, config, listed, spec, token};
+use cambist_core::sorted_map::SortedMap;
 
 /// A small generator: the test must not depend on a crate's version.
 struct Dice(u64);
@@ -306,7 +305,7 @@ fn hostile_answers_neither_panic_nor_grow_without_bound() {
             instance: 7,
             next_number: 1,
             budget_left: None,
-            next_slots: BTreeMap::new(),
+            next_slots: SortedMap::new(),
             open: Vec::new(),
             open_pool_transactions: Vec::new(),
             signed: Vec::new(),
@@ -314,7 +313,7 @@ fn hostile_answers_neither_panic_nor_grow_without_bound() {
             books: cambist_core::books::Books::default(),
             memories: Vec::new(),
             traded: Vec::new(),
-            lost: BTreeMap::new(),
+            lost: SortedMap::new(),
             venue_time: ORIGIN,
             maker_fee_bips: 0,
             taker_fee_bips: 20,

@@ -21,6 +21,7 @@ use cambist_core::strategy::{Strategy, Targets, View};
 use cambist_core::{Amount, Engine, Intent, MarketId, Price, Time, TokenId, VenueTime};
 
 use crate::bench::{BASE, ORIGIN, QUOTE, config, listed, spec, times_of, token};
+use cambist_core::sorted_map::SortedMap;
 pub(crate) const LP: TokenId = TokenId(9);
 /// A thousand base and a hundred thousand quote at 100.00; the value of a share is 0.2 quote.
 pub(crate) const POOL: PoolBalances =
@@ -144,7 +145,7 @@ impl Beside {
             instance: 7,
             next_number: 1 + open.len() as u64,
             budget_left: None,
-            next_slots: BTreeMap::new(),
+            next_slots: SortedMap::new(),
             open: Vec::new(),
             open_pool_transactions: open,
             signed: Vec::new(),
@@ -152,7 +153,7 @@ impl Beside {
             books: Books::default(),
             memories: Vec::new(),
             traded: Vec::new(),
-            lost: BTreeMap::new(),
+            lost: SortedMap::new(),
             venue_time: ORIGIN,
             maker_fee_bips: 0,
             taker_fee_bips: 0,

@@ -1,7 +1,5 @@
 //! The value of pool shares in the limits of losses and exposure.
 
-use std::collections::BTreeMap;
-
 use cambist_core::Amount;
 use cambist_core::config::EngineConfig;
 use cambist_core::event::{Command, Event};
@@ -10,6 +8,7 @@ use cambist_core::request::Query;
 
 use crate::bench::{BASE, QUOTE};
 use crate::pool_bench::{Beside, LP, POOL, limits};
+use cambist_core::sorted_map::SortedMap;
 
 /// All holdings have a value of 150 000 000 000 at the mid. Losses are measured with a join of a thousand shares, 200
 /// 000 000 in value, and an exit of all of them.
@@ -147,7 +146,7 @@ fn shares_count_in_the_gross_exposure() {
     let worth = 50_000_000_000 + 100_000_000;
     for (most, joins) in [(worth, true), (worth - 1, false)] {
         let mut config = limits();
-        config.risk.gross_max = BTreeMap::from([(QUOTE, most)]);
+        config.risk.gross_max = SortedMap::from([(QUOTE, most)]);
         let mut bench = Beside::new(1_000, config, Vec::new());
         bench.run_ms(3_000);
         assert_eq!(!bench.sent.is_empty(), joins);
@@ -157,7 +156,7 @@ fn shares_count_in_the_gross_exposure() {
     for (most, joins) in [(worth + 100_000_000, true), (worth + 99_999_999, false)] {
         for reversed in [false, true] {
             let mut config = limits();
-            config.risk.gross_max = BTreeMap::from([(QUOTE, most)]);
+            config.risk.gross_max = SortedMap::from([(QUOTE, most)]);
             let mut bench = if reversed {
                 Beside::reversed(2_000, config)
             } else {
@@ -178,7 +177,7 @@ fn an_undecided_join_counts_beside_shares_that_are_held() {
     // Of 50 200 000 000, a hundred million are 20 ten-thousandths. As many shares as are held, or a join of a thousand.
     for (target, usage) in [(1_000, 9_980), (2_000, 10_000)] {
         let mut config = limits();
-        config.risk.gross_max = BTreeMap::from([(QUOTE, worth + 100_000_000)]);
+        config.risk.gross_max = SortedMap::from([(QUOTE, worth + 100_000_000)]);
         config.status_ms = 500;
         let mut bench = Beside::new(target, config, Vec::new());
         bench.held.insert(LP, 1_000);

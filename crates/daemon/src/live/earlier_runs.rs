@@ -167,7 +167,7 @@ mod tests {
             let recovered = Recovered {
                 instance: 1,
                 next_number: 1,
-                next_storage: std::collections::BTreeMap::new(),
+                next_storage: cambist_core::sorted_map::SortedMap::new(),
                 open,
                 signed: Vec::new(),
                 open_moves,

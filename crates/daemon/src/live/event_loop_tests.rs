@@ -15,6 +15,7 @@ use cambist_core::driver::Store;
 use cambist_core::event::{BatchId, Command, Event, Restrictions, SealFailure, TradingState};
 use cambist_core::notification::{BooksStatus, Notification};
 use cambist_core::portfolio::VenueEngine;
+use cambist_core::sorted_map::SortedMap;
 use cambist_host::clock::Clock;
 use cambist_report::Session;
 use serde_json::Value;
@@ -133,7 +134,7 @@ async fn what_the_end_of_a_run_depends_on_is_remembered() {
     assert!(!event_loop.is_ready);
     assert_eq!(event_loop.notifier.line(), "starting");
     let ready = Notification::Ready {
-        opening: BTreeMap::new(),
+        opening: SortedMap::new(),
         recovered: 0,
     };
     event_loop.handle_notification(now, &ready);

@@ -12,6 +12,7 @@ use cambist_core::books::{Booking, Entry};
 use cambist_core::event::{BatchId, Event, Restrictions, SealFailure};
 use cambist_core::notification::PoolTransactionSettlement;
 use cambist_core::pool::PoolBalances;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{ClientOrderId, Intent, MarketId, TokenId};
 use cambist_signing::SignerError;
 use tokio::sync::mpsc;
@@ -27,13 +28,13 @@ use cambist_store::{Filled, SealedIntent, SetParameter, Store, StoreEntry, Store
 pub type Bodies = Vec<(ClientOrderId, Arc<[u8]>)>;
 
 /// Balances of pools.
-pub type Pools = BTreeMap<MarketId, PoolBalances>;
+pub type Pools = SortedMap<MarketId, PoolBalances>;
 
 /// Tasks of the thread.
 #[derive(Debug)]
 enum Task {
     Seal(BatchId, Vec<Intent>),
-    Book(Box<Booking>, BTreeMap<TokenId, String>, Pools),
+    Book(Box<Booking>, SortedMap<TokenId, String>, Pools),
     Levels(Restrictions, String, bool),
     Parameters(Vec<SetParameter>),
     Prune,
@@ -83,7 +84,7 @@ impl SealWorker {
     pub fn book(
         &self,
         booking: Box<Booking>,
-        symbols: BTreeMap<TokenId, String>,
+        symbols: SortedMap<TokenId, String>,
         pools: Pools,
     ) -> Result<(), SealWorkerStuck> {
         self.enqueue(Task::Book(booking, symbols, pools))
@@ -227,7 +228,7 @@ impl Worker {
         Ok(all)
     }
 
-    fn book(&mut self, mut booking: Booking, symbols: &BTreeMap<TokenId, String>) {
+    fn book(&mut self, mut booking: Booking, symbols: &SortedMap<TokenId, String>) {
         let asked_for = booking.is_asked_for();
         let mut moves = BTreeMap::new();
         let entries = std::mem::take(&mut booking.entries).into_iter();
@@ -250,7 +251,7 @@ impl Worker {
         &mut self,
         entry: Entry,
         moves: &mut BTreeMap<ClientOrderId, PoolTransactionSettlement>,
-        symbols: &BTreeMap<TokenId, String>,
+        symbols: &SortedMap<TokenId, String>,
     ) -> Option<StoreEntry> {
         Some(match entry {
             Entry::Fill(fill) => {

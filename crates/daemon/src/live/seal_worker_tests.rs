@@ -1,8 +1,6 @@
 //! The seal worker on a real store: what it answers, and what is on disk.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
-
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,6 +9,7 @@ use cambist_core::event::{BatchId, Event, Rate, Restrictions, SealFailure, Tradi
 use cambist_core::notification::{End, Fill, PoolTransactionSettlement};
 use cambist_core::order::{FillBy, UnsignedOrder};
 use cambist_core::pool::{PoolBalances, PoolTransactionAmounts};
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{
     ClientOrderId, Intent, MarketId, OrderKind, PoolSpec, PoolTransactionKind, Price, Qty, Side,
     StrategyId, TokenId, VenueTime,
@@ -162,8 +161,8 @@ impl Stage {
     /// Books these entries; whether they are durable, if an operator waits for it.
     fn book(&mut self, booking: Booking) -> Option<bool> {
         let answered = booking.is_asked_for();
-        let symbols = BTreeMap::from([(ETH, "ETH".to_owned())]);
-        let pools = BTreeMap::from([(
+        let symbols = SortedMap::from([(ETH, "ETH".to_owned())]);
+        let pools = SortedMap::from([(
             MarketId(0),
             PoolBalances::constant_product([10_u128.pow(19), 25_000_000_000], 1_000_000),
         )]);
@@ -359,7 +358,11 @@ fn an_end_has_the_sum_of_all_fills_of_this_run_and_earlier_ones() {
         Entry::Ended(order.client_id, End::Cancelled),
     ];
     worker
-        .book(Box::new(booking(entries)), BTreeMap::new(), BTreeMap::new())
+        .book(
+            Box::new(booking(entries)),
+            SortedMap::new(),
+            SortedMap::new(),
+        )
         .unwrap();
     worker.prune().unwrap();
     assert!(worker.finish());

@@ -4,10 +4,9 @@
 //! queries the venue, for as long as it takes; its identity, account and keys must match the file and the secrets.
 //! [`begin`] builds the first event.
 
-use std::collections::BTreeMap;
-
 use anyhow::Context;
 use cambist_core::event::{Restrictions, Start, TradingState};
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{ClientOrderId, TokenId, VenueTime};
 
 use super::latch::Latch;
@@ -36,7 +35,7 @@ pub struct Venue {
     bound: Bound,
     /// Ids of this program's among the newest orders of the account, if they were requested.
     newest: Vec<ClientOrderId>,
-    next_slots: BTreeMap<TokenId, u32>,
+    next_slots: SortedMap<TokenId, u32>,
     time: VenueTime,
 }
 
@@ -163,7 +162,7 @@ pub fn beside_set(error: anyhow::Error, set: &[SetParameter]) -> anyhow::Error {
 pub async fn ask(
     daemon: &Daemon,
     access: Access,
-    next_slots: BTreeMap<TokenId, u32>,
+    next_slots: SortedMap<TokenId, u32>,
     retry: StartRetry<'_>,
 ) -> anyhow::Result<Venue> {
     let answers = ask_all(daemon, access, next_slots, retry).await;
@@ -173,7 +172,7 @@ pub async fn ask(
 async fn ask_all(
     daemon: &Daemon,
     access: Access,
-    next_slots: BTreeMap<TokenId, u32>,
+    next_slots: SortedMap<TokenId, u32>,
     retry: StartRetry<'_>,
 ) -> anyhow::Result<Venue> {
     let mut session = access.open(daemon, retry).await?;

@@ -1,10 +1,11 @@
 //! What accounts hold now against the limits over all venues, without a daemon: for checks of a file at its venues.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use cambist_core::market::value_at;
 use cambist_core::portfolio::Exposure;
 use cambist_core::request::Balance;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{MarketId, MarketSpec, PoolSpec, TokenId};
 use cambist_host::clock::Clock;
 
@@ -23,7 +24,7 @@ pub struct Observed {
     /// What the account holds.
     pub balances: Vec<Balance>,
     /// Middles of books in half ticks.
-    pub mids: BTreeMap<MarketId, u64>,
+    pub mids: SortedMap<MarketId, u64>,
 }
 
 impl Observed {

@@ -12,6 +12,7 @@ use cambist_core::books::Books;
 use cambist_core::control::Control;
 use cambist_core::math::mul_div_ceil;
 use cambist_core::portfolio::{Exposure, LostToday};
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, MarketId, MarketSpec, TokenId, TokenSpec, VenueTime};
 use cambist_store::{Listing, Recovered, view};
 
@@ -106,7 +107,7 @@ fn lost(
     listing: &Listing,
     now_s: u64,
 ) -> Vec<(TokenSpec, LostToday)> {
-    let mut sums: BTreeMap<TokenId, (TokenSpec, LostToday)> = BTreeMap::new();
+    let mut sums: SortedMap<TokenId, (TokenSpec, LostToday)> = SortedMap::new();
     let markets = daemon.markets.iter();
     for (id, spec) in markets.filter_map(|market| listed(market, listing)) {
         let lost = books.positions.get(&id).and_then(|position| {

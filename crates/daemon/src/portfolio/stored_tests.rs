@@ -5,6 +5,7 @@ use cambist_core::books::{Baselines, Booking, Difference, Position};
 use cambist_core::event::{Rate, RecoveredOrder, Restrictions};
 use cambist_core::order::{FillBy, UnsignedOrder};
 use cambist_core::pool::UnsignedPoolTransaction;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{
     ClientOrderId, Hash, OrderKind, PoolTransactionKind, Price, Qty, Side, StrategyId,
 };
@@ -73,7 +74,7 @@ fn recovered(open: Vec<OpenIntent>) -> Recovered {
     Recovered {
         instance: 1,
         next_number: 1,
-        next_storage: BTreeMap::new(),
+        next_storage: SortedMap::new(),
         open,
         signed: Vec::new(),
         open_moves: Vec::new(),

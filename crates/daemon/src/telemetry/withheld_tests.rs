@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cambist_core::notification::{MarketStatus, Notification, Status};
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::withheld::Compared;
 
 use super::super::tests::{about, pool};
@@ -146,7 +147,7 @@ fn a_reason_is_reported_with_its_numbers_and_the_key() {
 fn telemetry_of(reasons: Reasons) -> Arc<Telemetry> {
     let telemetry = Arc::new(Telemetry::new(about(), Clock::new()).unwrap());
     telemetry.observe(&Notification::Ready {
-        opening: std::collections::BTreeMap::new(),
+        opening: SortedMap::new(),
         recovered: 0,
     });
     telemetry.observe(&Notification::DepthAccepted {

@@ -8,8 +8,6 @@ pub mod evm;
 pub mod exchange;
 pub mod kraken;
 mod token_ids;
-
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +15,7 @@ use cambist_client::{CallError, VenueClient};
 use cambist_core::event::Start;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::request::OrderList;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{ClientOrderId, Hash, Intent, TokenId, TokenSpec, VenueTime};
 use cambist_host::exit::{Exit, Failure};
 use cambist_signing::SignerError;
@@ -309,9 +308,9 @@ impl Session {
     pub async fn next_slots(
         &self,
         bound: &Bound,
-        next: BTreeMap<TokenId, u32>,
+        next: SortedMap<TokenId, u32>,
         retry: StartRetry<'_>,
-    ) -> anyhow::Result<BTreeMap<TokenId, u32>> {
+    ) -> anyhow::Result<SortedMap<TokenId, u32>> {
         match self {
             Self::Exchange(session) => {
                 exchange::storage_ids(session.client(), bound, next, retry).await

@@ -1,7 +1,6 @@
 //! `[fees]` and `[delays]` of the exchange's file.
 
-use std::collections::BTreeMap;
-
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, TokenId, TokenSpec};
 use cambist_venue::AccountOpening;
 
@@ -15,11 +14,11 @@ use cambist_config::small;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServiceFees {
     /// Transfers.
-    pub transfer: BTreeMap<TokenId, Amount>,
+    pub transfer: SortedMap<TokenId, Amount>,
     /// Withdrawals.
-    pub withdrawal: BTreeMap<TokenId, Amount>,
+    pub withdrawal: SortedMap<TokenId, Amount>,
     /// Key updates.
-    pub update: BTreeMap<TokenId, Amount>,
+    pub update: SortedMap<TokenId, Amount>,
     /// Whether a fee must be paid in the transferred token.
     pub same_token: bool,
 }
@@ -85,9 +84,9 @@ pub(super) fn by_token(
     section: &Section<'_, '_>,
     name: &str,
     tokens: &[TokenSpec],
-) -> BTreeMap<TokenId, Amount> {
+) -> SortedMap<TokenId, Amount> {
     let (written, places) = section.verbatim();
-    let mut amounts = BTreeMap::new();
+    let mut amounts = SortedMap::new();
     for (symbol, amount) in &written {
         let at = places.get(symbol).copied().unwrap_or_default();
         let token = tokens.iter().find(|token| &token.symbol == symbol);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cambist_core::books::Difference;
 use cambist_core::notification::{MarketStatus, Status};
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, MarketId, MarketSpec, Reason, Time, TokenId};
 
 use super::{Market, Session};
@@ -66,7 +67,7 @@ impl Session {
     }
 
     /// Whole tokens by symbol.
-    fn in_tokens(&self, amounts: &BTreeMap<TokenId, i128>) -> BTreeMap<String, String> {
+    fn in_tokens(&self, amounts: &SortedMap<TokenId, i128>) -> BTreeMap<String, String> {
         let whole = |(token, units): (&TokenId, &i128)| {
             (self.symbol(*token), self.whole(*token, *units, 30))
         };
@@ -123,7 +124,7 @@ impl Session {
     }
 
     /// Tokens whose amounts differed at the newest comparison: ledger, venue.
-    pub const fn differences(&self) -> &BTreeMap<TokenId, Difference> {
+    pub const fn differences(&self) -> &SortedMap<TokenId, Difference> {
         &self.comparison.differs
     }
 
@@ -140,9 +141,9 @@ impl Session {
 
     /// Ledger less the venue's last balance, for every token of the ledger. None while the venue's balances were not
     /// read: what the venue does not mention it does not hold, but only if it was asked.
-    pub fn residual(&self) -> BTreeMap<TokenId, i128> {
+    pub fn residual(&self) -> SortedMap<TokenId, i128> {
         if self.status.venue.is_empty() {
-            return BTreeMap::new();
+            return SortedMap::new();
         }
         let signed = |amount: Amount| i128::try_from(amount).unwrap_or(i128::MAX);
         let each = self.status.ledger.iter().map(|(token, ledger)| {
@@ -182,9 +183,9 @@ impl Session {
     }
 
     /// Holdings by token in base units: opening and everything booked since.
-    pub fn held(&self) -> BTreeMap<TokenId, i128> {
+    pub fn held(&self) -> SortedMap<TokenId, i128> {
         let opening = self.opening.iter().flatten();
-        let mut held: BTreeMap<TokenId, i128> = opening
+        let mut held: SortedMap<TokenId, i128> = opening
             .map(|(token, amount)| (*token, i128::try_from(*amount).unwrap_or(i128::MAX)))
             .collect();
         for (token, flow) in &self.flows {
@@ -244,7 +245,7 @@ impl Session {
         spec.map_or(0, |spec| usize::from(spec.decimals))
     }
 
-    fn by_symbol(&self, units: &BTreeMap<TokenId, i128>) -> BTreeMap<String, String> {
+    fn by_symbol(&self, units: &SortedMap<TokenId, i128>) -> BTreeMap<String, String> {
         units
             .iter()
             .map(|(token, units)| (self.symbol(*token), units.to_string()))

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use cambist_core::math::decimal;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, Hash, TokenId, TokenSpec};
 use cambist_protocol::{Address, code};
 use cambist_venue::{
@@ -190,7 +191,7 @@ impl<'a> Shown<'a> {
     }
 
     /// Amounts by token.
-    fn table(&mut self, name: &str, amounts: &BTreeMap<TokenId, Amount>) {
+    fn table(&mut self, name: &str, amounts: &SortedMap<TokenId, Amount>) {
         for (token, amount) in amounts {
             let listed = self.venue.token(*token);
             let symbol = listed.map_or_else(|| token.0.to_string(), |t| t.spec.symbol.clone());

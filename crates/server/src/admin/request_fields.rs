@@ -1,8 +1,6 @@
 //! Parses the JSON body of an operator request. Absent fields keep their current values where the table allows it; an
 //! unknown field is refused, so that a misspelled name does not silently become a default.
-
-use std::collections::BTreeMap;
-
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, Hash, Price, Reason, TokenId, TokenSpec};
 use cambist_protocol::json::{Json, Object, boolean, integer, text, wide};
 use cambist_protocol::wire::{self, TEXT_MAX};
@@ -219,7 +217,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Amounts by token; `None` when the field is absent.
-    fn by_token(&self, name: &str) -> Read<Option<BTreeMap<TokenId, Amount>>> {
+    fn by_token(&self, name: &str) -> Read<Option<SortedMap<TokenId, Amount>>> {
         let key = |name: &str| named_token(name, self.venue);
         self.amounts(name, key, |json, token| {
             units(json, unit_of(self.venue, *token))
@@ -227,12 +225,12 @@ impl<'a> Fields<'a> {
     }
 
     /// Amounts by name; `None` when the field is absent.
-    fn amounts<K: Ord>(
+    fn amounts<K: Ord, M: FromIterator<(K, Amount)>>(
         &self,
         name: &str,
         key: impl Fn(&str) -> Read<K>,
         read: impl Fn(&Json, &K) -> Read<Amount>,
-    ) -> Read<Option<BTreeMap<K, Amount>>> {
+    ) -> Read<Option<M>> {
         self.object.optional(name, |json| match json {
             Json::Object(fields) => fields
                 .iter()

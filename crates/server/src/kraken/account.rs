@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{MarketId, TokenId, VenueTime};
 use cambist_kraken::id::{self, Kind};
 use cambist_venue::{KrakenOrderView, KrakenStatus, LedgerCause, Venue};
@@ -66,8 +67,8 @@ pub(super) fn answer(session: &Session<'_>, method: Private) -> Result<Answer, F
 
 /// Everything that one answer reads of the exchange, at one moment.
 struct Names {
-    pairs: BTreeMap<MarketId, Pair>,
-    assets: BTreeMap<TokenId, Asset>,
+    pairs: SortedMap<MarketId, Pair>,
+    assets: SortedMap<TokenId, Asset>,
 }
 
 impl Names {

@@ -9,9 +9,10 @@ mod query;
 mod shapes;
 mod stream;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, MarketId, Price, Reason, Side, VenueTime};
 use cambist_venue::{Executed, Venue};
 
@@ -64,7 +65,7 @@ pub(crate) struct MarketData {
 
 #[derive(Debug)]
 struct Kept {
-    markets: BTreeMap<MarketId, Market>,
+    markets: SortedMap<MarketId, Market>,
     next_id: u64,
 }
 
@@ -96,7 +97,7 @@ impl MarketData {
     pub fn new(now: VenueTime, streams: Streams) -> Self {
         Self {
             kept: Mutex::new(Kept {
-                markets: BTreeMap::new(),
+                markets: SortedMap::new(),
                 next_id: now.0.saturating_mul(NUMBERS_PER_MS),
             }),
             streams,

@@ -39,7 +39,7 @@ impl World {
         config.require_api_key_signature = true;
         let exchange = Exchange::run(&config, venue(compat), Vec::new());
         list_pool(&exchange);
-        let fee = std::collections::BTreeMap::from([(QUOTE, 5)]);
+        let fee = cambist_core::sorted_map::SortedMap::from([(QUOTE, 5)]);
         let fees = FeeSchedule {
             transfer: fee.clone(),
             withdrawal: fee.clone(),

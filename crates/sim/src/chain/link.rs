@@ -11,6 +11,7 @@ use std::task::{Context, Poll, Waker};
 use cambist_core::event::{Amounts, Start};
 use cambist_core::notification::Notification;
 use cambist_core::request::{Outcome, Query, UnknownCause};
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{
     ClientOrderId, Hash, Intent, MarketId, MarketSpec, PoolSpec, Reason, VenueTime,
 };
@@ -211,7 +212,7 @@ impl Link {
     }
 
     /// The configured range, with the position in it that is the account's in the finalized block.
-    fn ranges(&self) -> BTreeMap<MarketId, PoolRange> {
+    fn ranges(&self) -> SortedMap<MarketId, PoolRange> {
         let configured = self.config.range.as_ref();
         let held = self.chain.final_block().state.range;
         let ranges = configured.zip(held).zip(self.pools.first());

@@ -1,11 +1,10 @@
 //! The guarantees, one function each.
 
-use std::collections::BTreeMap;
-
 use cambist_core::fence::{ListScan, Progress};
 use cambist_core::order::UnsignedOrder;
 use cambist_core::postings::{Postings, Traded};
 use cambist_core::request::{Amend, Outcome, Query, Reply};
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::venue::{Refusal, SlotRule};
 use cambist_core::{Hash, MarketId, OrderStatus, Price, Side, Time, TokenId, VenueTime};
 
@@ -80,7 +79,7 @@ fn shown(subject: &mut dyn Subject, key: Hash) -> Result<bool, String> {
     list(subject).map(|scan| scan.shows(key))
 }
 
-fn balances(subject: &mut dyn Subject) -> Result<BTreeMap<TokenId, i128>, String> {
+fn balances(subject: &mut dyn Subject) -> Result<SortedMap<TokenId, i128>, String> {
     match subject.ask(&Query::Balances).0 {
         Outcome::Reply(Reply::Balances(held)) => {
             let total = |amount| i128::try_from(amount).unwrap_or(i128::MAX);
@@ -410,7 +409,7 @@ fn a_fill_moves_what_it_reports(subject: &mut dyn Subject) -> Kept {
         let postings = Postings::of_trade(&spec, side, traded);
         let after = balances(subject)?;
         for token in [spec.base.id, spec.quote.id] {
-            let held = |of: &BTreeMap<TokenId, i128>| of.get(&token).copied().unwrap_or(0);
+            let held = |of: &SortedMap<TokenId, i128>| of.get(&token).copied().unwrap_or(0);
             let moved = held(&after) - held(&before);
             only_if(moved == postings.of(token), || {
                 format!(

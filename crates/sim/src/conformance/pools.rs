@@ -9,6 +9,7 @@ use cambist_core::postings::Postings;
 use cambist_core::request::{
     Charge, ChargedBalances, OrderList, OrdersPage, Outcome, Query, Reply,
 };
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::venue::{Refusal, SlotRule};
 use cambist_core::{
     Amount, ClientOrderId, Hash, PoolSpec, PoolTransactionKind, StrategyId, Time, TokenId,
@@ -128,7 +129,7 @@ fn charged(subject: &mut dyn PoolSubject) -> Result<ChargedBalances, String> {
     }
 }
 
-fn balances(subject: &mut dyn PoolSubject) -> Result<BTreeMap<TokenId, Amount>, String> {
+fn balances(subject: &mut dyn PoolSubject) -> Result<SortedMap<TokenId, Amount>, String> {
     let of = charged(subject)?;
     let each = of.balances.iter().map(|held| (held.token, held.total));
     Ok(each.collect())
@@ -209,7 +210,7 @@ fn the_same_bytes_move_once(subject: &mut dyn PoolSubject) -> Kept {
     let shown = report(subject, key)?.ok_or("it is on no list")?;
     let after = balances(subject)?;
     let lp = wanted.lp;
-    let of = |held: &BTreeMap<TokenId, Amount>| held.get(&lp).copied().unwrap_or(0);
+    let of = |held: &SortedMap<TokenId, Amount>| held.get(&lp).copied().unwrap_or(0);
     only_if(of(&after) - of(&before) == shown.amounts.lp, || {
         format!(
             "{} shares for {}",
@@ -323,7 +324,7 @@ fn balances_are_postings_and_charges(subject: &mut dyn PoolSubject) -> Kept {
         format!("charges {numbers:?}, and {expected:?} are in the balances")
     })?;
     let shown = list(subject)?;
-    let mut sums: BTreeMap<TokenId, i128> = BTreeMap::new();
+    let mut sums: SortedMap<TokenId, i128> = SortedMap::new();
     let mut post = |postings: &Postings, tokens: &[TokenId]| {
         for token in tokens {
             *sums.entry(*token).or_default() += postings.of(*token);

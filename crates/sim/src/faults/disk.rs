@@ -11,6 +11,7 @@ use cambist_core::intent::RecoveredPoolTransaction;
 use cambist_core::notification::End;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::pool::UnsignedPoolTransaction;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::strategy::Traded;
 use cambist_core::venue::SlotRule;
 use cambist_core::{Amount, ClientOrderId, Hash, MarketId, StrategyId, TokenId, VenueTime};
@@ -54,7 +55,7 @@ pub struct Durable {
     /// Next order number.
     pub next_number: u64,
     /// Next storage id by sell token.
-    pub next_storage: BTreeMap<TokenId, u32>,
+    pub next_storage: SortedMap<TokenId, u32>,
     /// Trading state and pauses.
     pub levels: Restrictions,
     /// The books of the account.
@@ -66,8 +67,8 @@ pub struct Durable {
 
 impl Durable {
     /// The next number of every row.
-    pub(crate) fn next_slots(&self, rule: SlotRule) -> BTreeMap<TokenId, u32> {
-        let mut next = BTreeMap::new();
+    pub(crate) fn next_slots(&self, rule: SlotRule) -> SortedMap<TokenId, u32> {
+        let mut next = SortedMap::new();
         for (token, number) in &self.next_storage {
             let row: &mut u32 = next.entry(rule.row(*token)).or_default();
             *row = (*row).max(*number);
@@ -243,7 +244,7 @@ impl Disk {
 
     /// An operator resumes while no daemon runs: lowers the trading state, resets losses, and adopts the differences of
     /// the last comparison. Returns the booked amounts by token.
-    pub(crate) fn lower(&mut self, markets: &[Carrier]) -> BTreeMap<TokenId, i128> {
+    pub(crate) fn lower(&mut self, markets: &[Carrier]) -> SortedMap<TokenId, i128> {
         self.durable.levels = Restrictions::default();
         self.durable.books.forget_losses();
         self.durable.books.accept_differences(markets)

@@ -7,6 +7,7 @@ use cambist_core::config::EngineConfig;
 use cambist_core::event::{Amounts, Event, Start};
 use cambist_core::notification::Notification;
 use cambist_core::request::{Balance, Outcome, Query, Reply, RequestId};
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, ClientOrderId, MarketId, MarketSpec, PoolSpec, TokenId};
 use cambist_profit_check::trade_flow;
 
@@ -56,7 +57,7 @@ impl Apart {
 /// What no flow has explained yet of the differences of the last exact comparison.
 #[derive(Debug)]
 struct Unexplained {
-    left: BTreeMap<TokenId, i128>,
+    left: SortedMap<TokenId, i128>,
     /// Whether the last comparison was exact.
     is_exact: bool,
 }
@@ -64,7 +65,7 @@ struct Unexplained {
 impl Unexplained {
     const fn nothing() -> Self {
         Self {
-            left: BTreeMap::new(),
+            left: SortedMap::new(),
             is_exact: true,
         }
     }
@@ -97,24 +98,24 @@ pub(crate) struct Ledger {
     specs: Vec<MarketSpec>,
     shares: Vec<TokenId>,
     /// Balances at the start of the run plus everything booked since; `None` before the first opening of all.
-    held: Option<BTreeMap<TokenId, i128>>,
+    held: Option<SortedMap<TokenId, i128>>,
     /// Whether the books were compared.
     ready: bool,
     /// Whether they have agreed, or every difference was explained.
     agreed: bool,
     /// Differences, and since when by the engine's clock.
-    differs: BTreeMap<TokenId, Apart>,
+    differs: SortedMap<TokenId, Apart>,
     since: Option<u64>,
     unexplained: Unexplained,
     /// Whether the next difference belongs to a later comparison.
     closed: bool,
-    mids: BTreeMap<MarketId, u64>,
+    mids: SortedMap<MarketId, u64>,
     /// Everything booked in this run, in its order.
     booked: Vec<(TokenId, i128)>,
     /// How much of it was booked before a request for balances.
     asked: BTreeMap<RequestId, usize>,
     /// The newest balances, and how much was booked before their request.
-    newest: (BTreeMap<TokenId, i128>, usize),
+    newest: (SortedMap<TokenId, i128>, usize),
 }
 
 impl Ledger {
@@ -130,14 +131,14 @@ impl Ledger {
             agreed: held.is_none(),
             held,
             ready: false,
-            differs: BTreeMap::new(),
+            differs: SortedMap::new(),
             since: None,
             unexplained: Unexplained::nothing(),
             closed: false,
-            mids: BTreeMap::new(),
+            mids: SortedMap::new(),
             booked: Vec::new(),
             asked: BTreeMap::new(),
-            newest: (BTreeMap::new(), 0),
+            newest: (SortedMap::new(), 0),
         }
     }
 
@@ -179,7 +180,7 @@ impl Ledger {
 
     /// Whether the newest balance of a token follows from the ledger and some of the bookings since its request.
     fn may_agree(&self, token: TokenId) -> bool {
-        let of = |all: &BTreeMap<TokenId, i128>| all.get(&token).copied().unwrap_or(0);
+        let of = |all: &SortedMap<TokenId, i128>| all.get(&token).copied().unwrap_or(0);
         let held = self.held.as_ref().map_or(0, of);
         let (paid, got) = self.booked_since(token);
         (held - got..=held + paid).contains(&of(&self.newest.0))
@@ -239,7 +240,7 @@ impl Ledger {
                 let opening = signed_all(opening);
                 let held = self.held.get_or_insert_with(|| opening.clone());
                 let of =
-                    |all: &BTreeMap<TokenId, i128>, token| all.get(token).copied().unwrap_or(0);
+                    |all: &SortedMap<TokenId, i128>, token| all.get(token).copied().unwrap_or(0);
                 let other = opening.keys().chain(held.keys());
                 let mut other = other.filter(|token| of(&opening, token) != of(held, token));
                 if let Some(token) = other.next() {
@@ -320,7 +321,7 @@ impl Ledger {
     /// Whether differences are far above the limit of a quote token, at mids that may have changed since the engine's
     /// check.
     fn is_beyond(&self, engine: &EngineConfig) -> bool {
-        let mut worth: BTreeMap<TokenId, Amount> = BTreeMap::new();
+        let mut worth: SortedMap<TokenId, Amount> = SortedMap::new();
         for (token, apart) in &self.differs {
             let size = apart.size();
             let of_base = self.specs.iter().find(|spec| spec.base.id == *token);
@@ -345,7 +346,7 @@ fn signed(amount: Amount) -> i128 {
     i128::try_from(amount).unwrap_or(i128::MAX)
 }
 
-fn signed_all(amounts: &Amounts) -> BTreeMap<TokenId, i128> {
+fn signed_all(amounts: &Amounts) -> SortedMap<TokenId, i128> {
     amounts
         .iter()
         .map(|(id, units)| (*id, signed(*units)))

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use cambist_core::config::PollConfig;
 use cambist_core::request::Endpoint;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{MarketId, Time, VenueTime};
 
 /// Bound on clock drift over the largest allowed age.
@@ -23,7 +24,7 @@ pub(crate) struct DataAge {
     /// When the newest answer was generated, by endpoint.
     drawn: BTreeMap<Endpoint, VenueTime>,
     /// When the last accepted depth was generated, by market, and its mid in half ticks.
-    depths: BTreeMap<MarketId, (VenueTime, Option<u64>)>,
+    depths: SortedMap<MarketId, (VenueTime, Option<u64>)>,
     /// A true time of the exchange in an answer, and the daemon's clock then.
     lower_bound: Option<(VenueTime, Time)>,
     /// A time that leaps, of one answer, and the daemon's clock then.

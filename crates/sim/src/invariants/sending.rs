@@ -9,6 +9,7 @@ use cambist_core::config::EngineConfig;
 use cambist_core::event::{Command, Event, TradingState};
 use cambist_core::notification::Notification;
 use cambist_core::request::{Endpoint, OrderList, Outcome, Query, Reply, RequestId, RequestKind};
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{ClientOrderId, Hash, MarketId, Price, Reason, Time, TokenId, VenueTime};
 
 use crate::invariants::data_age::DataAge;
@@ -87,7 +88,7 @@ pub(crate) struct SendingRules {
 }
 
 /// Storage ids sent, over all starts: the highest by token.
-pub(crate) type Slots = BTreeMap<TokenId, u32>;
+pub(crate) type Slots = SortedMap<TokenId, u32>;
 
 impl SendingRules {
     /// A start from this trading state. Tokens spent before are spent: the venue does not know of restarts. A start

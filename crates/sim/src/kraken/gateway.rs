@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use cambist_core::request::RequestId;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, Hash, Reason, TokenId, VenueTime};
 use cambist_venue::{NewOrder, OrderView, Refusal, Request, Response};
 
@@ -52,7 +53,7 @@ pub(crate) struct Gateway {
     /// The quote amounts of orders at the prices that they were moved to, all of their base at it.
     moved: BTreeMap<Hash, Amount>,
     /// Orders that the matching took, by sold token.
-    taken: BTreeMap<TokenId, u64>,
+    taken: SortedMap<TokenId, u64>,
     refused: Refused,
 }
 
@@ -66,7 +67,7 @@ impl Gateway {
             expiries: BTreeMap::new(),
             last_amend: None,
             moved: BTreeMap::new(),
-            taken: BTreeMap::new(),
+            taken: SortedMap::new(),
             refused: Refused::default(),
         }
     }

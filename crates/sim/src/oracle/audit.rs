@@ -1,9 +1,9 @@
 //! Complete audit: all balances compared with the exchange's, and no unit created or lost.
 
 use crate::invariants::table::Invariant;
-use std::collections::BTreeMap;
 
 use cambist_core::event::Amounts;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, TokenId};
 use cambist_venue::{Account, Venue};
 
@@ -18,7 +18,7 @@ impl Oracle {
             return Vec::new();
         }
         let mut found = Vec::new();
-        let mut sums: BTreeMap<TokenId, Amount> = BTreeMap::new();
+        let mut sums: SortedMap<TokenId, Amount> = SortedMap::new();
         for ((id, token), holding) in &self.money.purses {
             *sums.entry(*token).or_default() += holding.total;
             let theirs = venue.account(*id).map(|account| account.balance(*token));

@@ -28,6 +28,7 @@ pub(crate) mod wide_integer;
 use crate::invariants::table::Invariant;
 use std::collections::{BTreeMap, BTreeSet};
 
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, Hash, OrderStatus, Side, TokenId, VenueTime};
 use cambist_venue::{
     AccountId, Address, Delays, ExchangeMode, Executed, FeeSchedule, Refusal, Request, Response,
@@ -65,7 +66,7 @@ pub(crate) struct Oracle {
     owners: BTreeMap<Address, AccountId>,
     frozen: BTreeSet<AccountId>,
     /// Decimals and dust of every token.
-    tokens: BTreeMap<TokenId, (u8, Amount)>,
+    tokens: SortedMap<TokenId, (u8, Amount)>,
     markets: Vec<Market>,
     pools: Vec<Pool>,
     money: Money,
@@ -90,7 +91,7 @@ pub(crate) struct Oracle {
 impl Oracle {
     /// The books of a new exchange.
     pub(crate) fn new(config: &VenueConfig, own: AccountId) -> Self {
-        let tokens: BTreeMap<_, _> = config
+        let tokens: SortedMap<_, _> = config
             .tokens
             .iter()
             .map(|token| (token.spec.id, (token.spec.decimals, token.spec.dust)))

@@ -4,6 +4,7 @@
 use crate::invariants::table::Invariant;
 use std::collections::BTreeMap;
 
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, TokenId};
 use cambist_venue::AccountId;
 
@@ -21,7 +22,7 @@ pub(super) struct Holding {
 pub(super) struct Money {
     pub(super) purses: BTreeMap<(AccountId, TokenId), Holding>,
     /// External inflow less outflow, by token.
-    pub(super) inside: BTreeMap<TokenId, Amount>,
+    pub(super) inside: SortedMap<TokenId, Amount>,
 }
 
 impl Money {

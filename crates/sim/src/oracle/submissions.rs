@@ -2,6 +2,7 @@
 //! settle.
 
 use crate::invariants::table::Invariant;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, Hash, OrderStatus, TokenId};
 use cambist_venue::{
     AccountId, Address, ExchangeMode, NewExit, NewJoin, NewKey, NewTransfer, NewWithdrawal,
@@ -363,7 +364,7 @@ impl Oracle {
 }
 
 /// The fee of a service in a token. An empty table means no fee.
-fn service(table: &std::collections::BTreeMap<TokenId, Amount>, token: TokenId) -> TokenAmount {
+fn service(table: &SortedMap<TokenId, Amount>, token: TokenId) -> TokenAmount {
     TokenAmount::new(token, table.get(&token).copied().unwrap_or(0))
 }
 

@@ -1,7 +1,6 @@
 //! What is in front of the matching: numbers, deadlines, and orders that have no end of their own.
 
-use std::collections::BTreeMap;
-
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{TokenId, VenueTime};
 use cambist_venue::{NewOrder, Refusal};
 
@@ -38,7 +37,7 @@ pub(crate) struct Gateway {
     /// The next number that is accepted.
     next: u64,
     /// Orders that the matching took, by sold token.
-    taken: BTreeMap<TokenId, u64>,
+    taken: SortedMap<TokenId, u64>,
     refused: Refused,
 }
 
@@ -48,7 +47,7 @@ impl Gateway {
         Self {
             accepted_max_ms: accepted_max_ms.saturating_add(CLOCK_AHEAD_MS),
             next: 0,
-            taken: BTreeMap::new(),
+            taken: SortedMap::new(),
             refused: Refused::default(),
         }
     }

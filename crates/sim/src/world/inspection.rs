@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cambist_core::market::MarketSpec;
 use cambist_core::request::Endpoint;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, Time, TokenId};
 use cambist_report::Session;
 
@@ -125,7 +126,7 @@ impl World {
     }
 
     /// The engine's ledger less the venue's balances, by token.
-    pub(crate) fn residual(&self) -> BTreeMap<TokenId, i128> {
+    pub(crate) fn residual(&self) -> SortedMap<TokenId, i128> {
         let ledger = &self.session.status().ledger;
         let signed = |amount: Amount| i128::try_from(amount).unwrap_or(i128::MAX);
         self.held()

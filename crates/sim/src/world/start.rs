@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use cambist_core::event::{Event, Start};
 use cambist_core::market::{MarketError, MarketSpec};
 use cambist_core::portfolio::VenueEngine;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::strategy::Strategy;
 use cambist_core::venue::SlotRule;
 use cambist_core::{Engine, MarketId, StrategyId, Time, TokenId};
@@ -132,7 +133,7 @@ impl World {
                 .zip(&self.config.seats)
                 .map(|(id, seat)| durable.traded(id, seat.market))
                 .collect(),
-            lost: BTreeMap::new(),
+            lost: SortedMap::new(),
             venue_time: self.passed_time(),
             maker_fee_bips: u16::from(maker),
             taker_fee_bips: u16::from(taker),
@@ -144,7 +145,7 @@ impl World {
 
 impl World {
     /// The numbers that a start goes on with: what is durable, or what the venue states of a row without gaps.
-    fn next_slots(&self) -> BTreeMap<TokenId, u32> {
+    fn next_slots(&self) -> SortedMap<TokenId, u32> {
         let sequenced = self.exchange.gateway().and_then(Gateway::sequenced);
         let rule = self.config.rules.slots;
         match (rule, sequenced) {
@@ -152,7 +153,7 @@ impl World {
             _ if self.chain.is_some() => self.disk.durable().next_slots(rule),
             (SlotRule::Consecutive { row }, Some(gateway)) => {
                 let next = u32::try_from(gateway.next()).unwrap_or(u32::MAX);
-                BTreeMap::from([(row, next)])
+                SortedMap::from([(row, next)])
             }
             _ => self.disk.durable().next_slots(rule),
         }

@@ -18,12 +18,14 @@ mod tests;
 #[cfg(test)]
 mod year_tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use cambist_core::books::{Booking, Books, Carrier, Position};
 use cambist_core::event::Totals;
 use cambist_core::notification::{Fill, PoolTransactionSettlement};
 use cambist_core::pool::PoolBalances;
+use cambist_core::sorted_map::SortedMap;
+use cambist_core::sorted_set::SortedSet;
 use cambist_core::{Amount, ClientOrderId, MarketId, MarketSpec, PoolSpec};
 use cambist_report::pnl::{Attribution, MarketPnl, PnlState};
 use rusqlite::Transaction;
@@ -236,11 +238,11 @@ impl MarketCounts {
 #[derive(Debug)]
 pub(super) struct Results {
     names: Names,
-    markets: BTreeMap<MarketId, MarketCounts>,
+    markets: SortedMap<MarketId, MarketCounts>,
     carriers: Vec<Carrier>,
     is_open: bool,
     /// Balances of pools that the next booking uses.
-    pools: BTreeMap<MarketId, PoolBalances>,
+    pools: SortedMap<MarketId, PoolBalances>,
     /// The newest written hour; stored times never decrease.
     hour: u64,
 }
@@ -273,7 +275,7 @@ impl Results {
         booking: &Booking,
         at_us: u64,
     ) -> rusqlite::Result<()> {
-        let mut touched: BTreeSet<_> = booking.positions.keys().copied().collect();
+        let mut touched: SortedSet<_> = booking.positions.keys().copied().collect();
         for (id, balances) in std::mem::take(&mut self.pools) {
             if let Some(market) = self.markets.get_mut(&id) {
                 market.pool_holds(balances);
@@ -281,7 +283,7 @@ impl Results {
         }
         if booking.opens && !self.is_open {
             self.open(&booking.ledger);
-            touched.extend(self.markets.keys());
+            touched.extend(self.markets.keys().copied());
         } else if self.is_open {
             for entry in entries {
                 touched.extend(self.count_entry(entry));
@@ -300,7 +302,7 @@ impl Results {
     /// Opens the counts with the opening balances: each base token in the first market that trades it.
     fn open(&mut self, ledger: &Totals) {
         let held = |token| ledger.get(&token).copied().unwrap_or(0);
-        let mut carried = BTreeSet::new();
+        let mut carried = SortedSet::new();
         for of in &self.carriers {
             let base = if carried.insert(of.base) {
                 held(of.base)
@@ -340,7 +342,7 @@ impl Results {
     }
 
     /// Updates mids, and counts differences between books and counts.
-    fn agree_with(&mut self, positions: &BTreeMap<MarketId, Position>, ledger: &Totals) {
+    fn agree_with(&mut self, positions: &SortedMap<MarketId, Position>, ledger: &Totals) {
         for (id, position) in positions {
             let Some(market) = self.markets.get_mut(id) else {
                 continue;
@@ -364,7 +366,7 @@ impl Results {
     fn write(
         &mut self,
         change: &Transaction<'_>,
-        touched: &BTreeSet<MarketId>,
+        touched: &SortedSet<MarketId>,
         at_us: u64,
     ) -> rusqlite::Result<()> {
         let hour = self.hour;
@@ -453,10 +455,10 @@ impl Store {
             rows::set_names(&change, next_number, strategies)?;
             let mut results = Results {
                 names: rows::names(&change)?,
-                markets: BTreeMap::new(),
+                markets: SortedMap::new(),
                 carriers: Carrier::of(&listing.markets, &listing.pools),
                 is_open: false,
-                pools: BTreeMap::new(),
+                pools: SortedMap::new(),
                 hour: rows::newest_hour(&change)?,
             };
             for spec in &listing.markets {
@@ -482,7 +484,7 @@ impl Store {
     }
 
     /// Sets the balances of pools for the next booking.
-    pub fn pools_hold(&mut self, pools: BTreeMap<MarketId, PoolBalances>) {
+    pub fn pools_hold(&mut self, pools: SortedMap<MarketId, PoolBalances>) {
         if let Some(results) = &mut self.results {
             results.pools.extend(pools);
         }

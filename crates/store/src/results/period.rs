@@ -8,6 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use cambist_core::sorted_map::SortedMap;
+use cambist_core::sorted_set::SortedSet;
 use cambist_core::venue::ChargedAs;
 use cambist_core::{Amount, MarketSpec, TokenId, TokenSpec};
 use cambist_report::money::Money;
@@ -101,7 +103,7 @@ pub struct PeriodReport {
     /// By quote token.
     pub quotes: Vec<QuoteRow>,
     /// By token.
-    pub tokens: BTreeMap<TokenId, TokenRow>,
+    pub tokens: SortedMap<TokenId, TokenRow>,
     /// The listing of the last start.
     pub listing: Listing,
     /// What could not be attributed, and why.
@@ -182,8 +184,8 @@ impl<'a> Reading<'a> {
             return Ok(self.finish(PeriodReport::default()));
         }
         let mut report = PeriodReport::default();
-        let mut brought: BTreeMap<TokenId, Money> = BTreeMap::new();
-        let mut quotes: BTreeSet<TokenId> = BTreeSet::new();
+        let mut brought: SortedMap<TokenId, Money> = SortedMap::new();
+        let mut quotes: SortedSet<TokenId> = SortedSet::new();
         let at = [from, to].map(|hour| rows::balances(self.database, hour));
         let [before, after] = at;
         let balances = [before?, after?];
@@ -240,7 +242,7 @@ impl<'a> Reading<'a> {
     fn tokens(
         &self,
         report: &mut PeriodReport,
-        [before, after]: &[BTreeMap<TokenId, Balance>; 2],
+        [before, after]: &[SortedMap<TokenId, Balance>; 2],
     ) -> Result<(), ReadError> {
         let explained = flows::numbered(self.database)?;
         for (token, end) in after {
@@ -305,9 +307,9 @@ impl<'a> Reading<'a> {
         &mut self,
         report: &mut PeriodReport,
         at: [u64; 2],
-        balances: &[BTreeMap<TokenId, Balance>; 2],
-        brought: &BTreeMap<TokenId, Money>,
-        quotes: &BTreeSet<TokenId>,
+        balances: &[SortedMap<TokenId, Balance>; 2],
+        brought: &SortedMap<TokenId, Money>,
+        quotes: &SortedSet<TokenId>,
     ) -> Result<(), ReadError> {
         for quote in quotes {
             let decimals = self.decimals(*quote);
@@ -367,7 +369,7 @@ impl<'a> Reading<'a> {
     fn charges(
         &self,
         quote: TokenId,
-        [before, after]: &[BTreeMap<TokenId, Balance>; 2],
+        [before, after]: &[SortedMap<TokenId, Balance>; 2],
     ) -> Result<Option<Money>, ReadError> {
         let Some(counted) = self.listing.charged_as else {
             return Ok(None);
@@ -379,7 +381,7 @@ impl<'a> Reading<'a> {
         let Some(market) = found.filter(|spec| spec.quote.id == quote).cloned() else {
             return Ok(None);
         };
-        let newest = |of: &BTreeMap<TokenId, Balance>| {
+        let newest = |of: &SortedMap<TokenId, Balance>| {
             of.get(&counted.charged).map_or(0, |balance| balance.flows)
         };
         let (first, last) = (newest(before), newest(after));
@@ -435,7 +437,7 @@ impl<'a> Reading<'a> {
         &self,
         quote: TokenId,
         hour: u64,
-        balances: &BTreeMap<TokenId, Balance>,
+        balances: &SortedMap<TokenId, Balance>,
     ) -> Result<Option<Money>, ReadError> {
         let held = |token: &TokenId| balances.get(token).map_or(0, |balance| balance.units);
         let mut equity = Money {

@@ -8,6 +8,7 @@ use cambist_core::books::{Baselines, Booking, Books, Position};
 use cambist_core::event::Rate;
 use cambist_core::notification::{End, PoolTransactionSettlement};
 use cambist_core::pool::{PoolBalances, PoolTransactionAmounts};
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{ClientOrderId, MarketId, MarketSpec, PoolTransactionKind, StrategyId};
 use tempfile::TempDir;
 
@@ -47,7 +48,7 @@ fn opened(shares: i128) -> (TempDir, Store) {
     (folder, store)
 }
 
-fn pools() -> BTreeMap<MarketId, PoolBalances> {
+fn pools() -> SortedMap<MarketId, PoolBalances> {
     let balances = PoolBalances::constant_product([4 * 10_u128.pow(18), 10_000_000_000], 8_000);
     [(MarketId(0), balances)].into()
 }
@@ -55,7 +56,7 @@ fn pools() -> BTreeMap<MarketId, PoolBalances> {
 const BASES: [i128; 3] = [10_i128.pow(18), 230_000_000, 0];
 
 /// What each market carries, at a mid of its own.
-fn positions(bases: [i128; 3]) -> BTreeMap<MarketId, Position> {
+fn positions(bases: [i128; 3]) -> SortedMap<MarketId, Position> {
     let of_market = |(market, base): (&MarketSpec, i128)| {
         let mid = Rate {
             quote: market.quote_per_lot_tick * 500_000,
@@ -152,7 +153,7 @@ fn every_market_is_opened_at_once() {
         .unwrap();
     assert_eq!(store.profit_and_loss().count(), 0);
     let booking = Booking {
-        positions: BTreeMap::new(),
+        positions: SortedMap::new(),
         ..opening(0)
     };
     store.book(&[], &booking).unwrap();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cambist_core::TokenId;
 use cambist_core::event::Totals;
+use cambist_core::sorted_map::SortedMap;
 use rusqlite::types::{FromSql, ToSql};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
@@ -336,8 +337,8 @@ fn found(row: &rusqlite::Row<'_>, market: &str, owner: &str) -> Result<Found, Re
 pub(super) fn balances(
     database: &Connection,
     hour: u64,
-) -> Result<BTreeMap<TokenId, Balance>, ReadError> {
-    let mut all = BTreeMap::new();
+) -> Result<SortedMap<TokenId, Balance>, ReadError> {
+    let mut all = SortedMap::new();
     let mut query = database.prepare(
         "SELECT hour, newest, units, flows, at_us, sum FROM balances WHERE token = ?1 AND hour < ?2
          ORDER BY hour DESC, newest DESC LIMIT 1",

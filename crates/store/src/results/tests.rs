@@ -1,14 +1,13 @@
 //! Profit and loss from a real store compared with plain balances: restarts, flows, days, series.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
-
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use cambist_core::books::{Baselines, Booking, Books, Position};
 use cambist_core::event::Rate;
 use cambist_core::notification::Fill;
 use cambist_core::postings::Postings;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::venue::ChargedAs;
 use cambist_core::{ClientOrderId, MarketId, MarketSpec, Side, StrategyId, TokenId, TokenSpec};
 
@@ -298,7 +297,7 @@ impl Account {
         let position = self.position(held.base, held.cash);
         self.books.positions.insert(MarketId(0), position);
         let booking = Booking {
-            ledger: BTreeMap::new(),
+            ledger: SortedMap::new(),
             ..self.booking()
         };
         self.write(&[], &booking, at_us);

@@ -1,8 +1,9 @@
 //! New orders.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use cambist_core::order::FillBy;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::token::AMOUNT_MAX;
 use cambist_core::{Amount, Hash, MarketId, OrderKind, Price, Side, TokenId, VenueTime};
 
@@ -112,7 +113,7 @@ pub(super) struct Beside<'a> {
 /// Orders of a request that were only checked: what they would hold, and where they would rest.
 #[derive(Default)]
 pub(super) struct Earlier {
-    held: BTreeMap<TokenId, Amount>,
+    held: SortedMap<TokenId, Amount>,
     open: u32,
     resting: Vec<(MarketId, Side, Price)>,
 }

@@ -4,8 +4,9 @@
 //! transfers, pools) is booked as one entry by what the balance is, before the next trade or request, so that entries
 //! always add up to the balance.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, MarketId, Price, Side, TokenId, VenueTime};
 use serde::{Deserialize, Serialize};
 
@@ -101,7 +102,7 @@ impl Leg {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Statement {
     /// Balances after the newest entry of each token.
-    booked: BTreeMap<TokenId, Amount>,
+    booked: SortedMap<TokenId, Amount>,
     pub(super) entries: VecDeque<LedgerEntry>,
     pub(super) trades: VecDeque<KrakenTrade>,
 }

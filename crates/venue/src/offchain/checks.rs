@@ -3,8 +3,7 @@
 //! The interface lists few codes for submissions. If none of them describes the problem, compatible mode answers with a
 //! code that does, and strict mode with the nearest listed one.
 
-use std::collections::BTreeMap;
-
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::token::AMOUNT_MAX;
 use cambist_core::{Amount, Hash, Reason, TokenId, VenueTime};
 
@@ -159,7 +158,7 @@ impl Venue {
         if account.open_submissions >= self.config.limits.open_submissions_max {
             return refuse(Reason::InvalidSender, "too many unsettled submissions");
         }
-        let mut needed: BTreeMap<TokenId, Amount> = BTreeMap::new();
+        let mut needed: SortedMap<TokenId, Amount> = SortedMap::new();
         for (token, amount) in self.bound(&plan.work) {
             *needed.entry(token).or_default() += amount;
         }

@@ -3,8 +3,7 @@
 //! Listed and accepted fees come from the same function, so that a client that reads the list can always name a valid
 //! fee.
 
-use std::collections::BTreeMap;
-
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, Reason, TokenId};
 
 use super::TokenAmount;
@@ -19,7 +18,7 @@ const FREE_ONCHAIN: [&str; 2] = ["deposit", "withdraw"];
 impl Venue {
     /// The fee in `token`, base units; `None` if the token does not pay fees of this table. With an empty table every
     /// token is accepted, and the fee is 0.
-    fn fee_in(table: &BTreeMap<TokenId, Amount>, token: TokenId) -> Option<Amount> {
+    fn fee_in(table: &SortedMap<TokenId, Amount>, token: TokenId) -> Option<Amount> {
         match table.get(&token) {
             Some(fee) => Some(*fee),
             None if table.is_empty() => Some(0),
@@ -29,12 +28,12 @@ impl Venue {
 
     /// The accepted tokens and their fees in base units; not empty if a token is listed. If every token of the table is
     /// closed, all of them are listed although none is accepted now.
-    fn fee_list(&self, table: &BTreeMap<TokenId, Amount>) -> BTreeMap<TokenId, Amount> {
+    fn fee_list(&self, table: &SortedMap<TokenId, Amount>) -> SortedMap<TokenId, Amount> {
         let listed = self
             .tokens
             .keys()
             .filter(|token| self.is_listed_token(**token));
-        let all: BTreeMap<_, _> = listed
+        let all: SortedMap<_, _> = listed
             .filter_map(|token| Some((*token, Self::fee_in(table, *token)?)))
             .collect();
         let mut open = all.clone();
@@ -66,14 +65,14 @@ impl Venue {
     }
 
     /// The fee of opening an account, in addition to the transfer's own fee.
-    pub(crate) fn opening_fees(&self) -> BTreeMap<TokenId, Amount> {
+    pub(crate) fn opening_fees(&self) -> SortedMap<TokenId, Amount> {
         self.fee_list(&self.config.opening.fee)
     }
 
     /// The fee to charge: the sum of the applicable tables, if the request accepts it.
     pub(super) fn check_fee(
         &self,
-        tables: &[&BTreeMap<TokenId, Amount>],
+        tables: &[&SortedMap<TokenId, Amount>],
         accepted: TokenAmount,
         moved: Option<TokenId>,
     ) -> Result<TokenAmount, Refusal> {

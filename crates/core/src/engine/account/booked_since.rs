@@ -1,17 +1,18 @@
 //! Bookings since the venue's balances were requested. Balances contain everything that was booked before their
 //! request, and any part of what was booked since.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::sorted_map::SortedMap;
 use crate::token::{Amount, TokenId};
 
 /// Changes that are kept separately; older ones are kept as sums.
 const KEPT: usize = 1_024;
 
 /// By token: paid, received.
-type Sums = BTreeMap<TokenId, (Amount, Amount)>;
+type Sums = SortedMap<TokenId, (Amount, Amount)>;
 
 /// Changes of the ledger since a request, each with the number of its booking.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -5,14 +5,14 @@
 //! second: they are booked with every other booking, and by themselves at intervals. A run that is killed in between
 //! has observed the price for a little less long; no trade is ever missing.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use serde::{Deserialize, Serialize};
 
 use crate::action::Action;
 use crate::books::{Baselines, Booking, Entry, Position};
 use crate::market::MarketId;
 use crate::postings::Postings;
+use crate::sorted_map::SortedMap;
+use crate::sorted_set::SortedSet;
 use crate::time::Time;
 use crate::token::TokenId;
 
@@ -27,18 +27,18 @@ const MID_MS: u64 = 60_000;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Pending {
     entries: Vec<Entry>,
-    tokens: BTreeSet<TokenId>,
-    markets: BTreeSet<MarketId>,
+    tokens: SortedSet<TokenId>,
+    markets: SortedSet<MarketId>,
     opens: bool,
     differences: bool,
     charges: bool,
     /// What was last booked, and when.
-    booked: BTreeMap<MarketId, (Time, Option<Baselines>)>,
+    booked: SortedMap<MarketId, (Time, Option<Baselines>)>,
 }
 
 impl Pending {
     /// The state after the bookings of earlier runs.
-    pub(crate) fn after(now: Time, positions: &BTreeMap<MarketId, Position>) -> Self {
+    pub(crate) fn after(now: Time, positions: &SortedMap<MarketId, Position>) -> Self {
         let booked = positions.iter();
         let booked = booked.map(|(id, position)| (*id, (now, position.baselines.clone())));
         Self {
@@ -142,7 +142,7 @@ impl State {
             open.map(|token| (token, self.ledger.booked(token)))
                 .collect()
         };
-        let mut positions = BTreeMap::new();
+        let mut positions = SortedMap::new();
         for market in markets {
             if let Some(position) = self.position(now, market) {
                 let booked = (now, position.baselines.clone());

@@ -8,7 +8,6 @@
 //! of that is a difference of at least its distance.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +19,7 @@ use crate::pool::{PoolTransactionAmounts, UnsignedPoolTransaction};
 use crate::postings::{Postings, Traded};
 use crate::request::{Balance, Charge, ChargedBalances};
 use crate::sorted_map::SortedMap;
+use crate::sorted_set::SortedSet;
 use crate::time::Time;
 use crate::token::{Amount, TokenId};
 
@@ -57,7 +57,7 @@ pub(crate) enum ReconciliationResult {
 pub(crate) struct NotContinued;
 
 /// Tokens of which ledger and venue differ.
-pub(crate) type Differences = BTreeMap<TokenId, Difference>;
+pub(crate) type Differences = SortedMap<TokenId, Difference>;
 
 /// The ledger.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -65,14 +65,14 @@ pub(crate) struct Ledger {
     totals: Option<Totals>,
     /// Increases with every booked fill, and with every flow that an operator states.
     fills: u64,
-    venue: BTreeMap<TokenId, Balance>,
+    venue: SortedMap<TokenId, Balance>,
     /// When the venue's balances were requested.
     balances_requested_at: Option<Time>,
     /// Amounts that our intents locked when the balances were requested.
     own_locked: OwnLocks,
     /// Tokens of which others lock some: more was locked than our intents can have locked, and it has never since been
     /// exactly their amount.
-    locked_by_others: BTreeSet<TokenId>,
+    locked_by_others: SortedSet<TokenId>,
     /// Bookings since then. The venue's balances may not contain them.
     booked_since_request: BookedSince,
     /// Differences at the last cut, less what was explained since.
@@ -258,7 +258,7 @@ impl Ledger {
             self.totals = Some(opening.map(|(id, units)| (*id, signed(*units))).collect());
             return Some(ReconciliationResult::Opening(candidate.balances));
         };
-        let tokens: BTreeSet<TokenId> = totals
+        let tokens: SortedSet<TokenId> = totals
             .keys()
             .chain(candidate.balances.keys())
             .copied()
@@ -284,7 +284,7 @@ impl Ledger {
         unaccounted: &Unaccounted,
     ) -> Option<ReconciliationResult> {
         let totals = self.totals.as_ref()?;
-        let tokens: BTreeSet<TokenId> = totals.keys().chain(balances.keys()).copied().collect();
+        let tokens: SortedSet<TokenId> = totals.keys().chain(balances.keys()).copied().collect();
         let compared = tokens.into_iter().map(|token| {
             let venue = balances.get(&token).copied().unwrap_or(0);
             let (paid, got) = self.booked_since_request.of(token);
@@ -359,7 +359,7 @@ impl Ledger {
         let careful = others || self.locked_by_others.contains(&token);
         let own = own.map(|((_, id), (most, surely))| match (careful, surely) {
             (false, _) => *most,
-            (true, true) => (*most).min(still(id)),
+            (true, true) => (*most).min(still(*id)),
             (true, false) => 0,
         });
         let own = own.sum();

@@ -7,7 +7,7 @@
 //! operator has explained it or because it has disappeared. One that was announced (`expected_flows`) is explained
 //! before anything follows from it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +18,7 @@ use crate::market::MarketId;
 use crate::notification::{BooksHold, BooksStatus, Control, Notification, Withheld};
 use crate::postings::Postings;
 use crate::shares;
+use crate::sorted_map::SortedMap;
 use crate::time::Time;
 use crate::token::{Amount, TokenId};
 use crate::withheld::{Compared, Unit};
@@ -422,7 +423,7 @@ impl State {
         &mut self,
         reason: &str,
         actions: &mut Vec<Action>,
-    ) -> Result<BTreeMap<TokenId, i128>, String> {
+    ) -> Result<SortedMap<TokenId, i128>, String> {
         if !self.reconciliation.at_least.is_empty() {
             return Err(
                 "ledger and venue differ, and the exact amount is not known yet: fills of the last seconds are not \
@@ -432,7 +433,7 @@ impl State {
             );
         }
         let differing = self.ledger.differing().clone();
-        let mut taken = BTreeMap::new();
+        let mut taken = SortedMap::new();
         let all = || {
             for (token, difference) in differing {
                 let amount = difference.unexplained();

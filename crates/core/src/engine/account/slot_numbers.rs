@@ -6,10 +6,11 @@
 //! that a number whose intent is dead and never spent it is taken again before any new one. Rising: never again, with
 //! gaps where intents were dropped.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::sorted_map::SortedMap;
 use crate::token::TokenId;
 use crate::venue::{SlotRule, Spent};
 
@@ -18,13 +19,13 @@ use crate::venue::{SlotRule, Spent};
 pub(crate) struct SlotNumbers {
     rule: SlotRule,
     /// The next number of each row.
-    next: BTreeMap<TokenId, u32>,
+    next: SortedMap<TokenId, u32>,
     /// Slots of what may be alive.
-    busy: BTreeMap<TokenId, BTreeSet<u32>>,
+    busy: SortedMap<TokenId, BTreeSet<u32>>,
     /// Numbers of consecutive rows that are to be used again.
-    returned: BTreeMap<TokenId, BTreeSet<u32>>,
+    returned: SortedMap<TokenId, BTreeSet<u32>>,
     /// The number with which each row began: the venue has used those below.
-    begun: BTreeMap<TokenId, u32>,
+    begun: SortedMap<TokenId, u32>,
 }
 
 /// What a number is for.
@@ -38,12 +39,12 @@ pub(crate) enum SlotUse {
 
 impl SlotNumbers {
     /// Continues at `next` by row; odd starts of strided rows are raised to even.
-    pub(crate) fn new(rule: SlotRule, next: BTreeMap<TokenId, u32>) -> Self {
+    pub(crate) fn new(rule: SlotRule, next: SortedMap<TokenId, u32>) -> Self {
         let raised = |number: u32| match rule {
             SlotRule::Strided { .. } => number.saturating_add(number % 2),
             SlotRule::Consecutive { .. } | SlotRule::Rising { .. } => number,
         };
-        let next: BTreeMap<_, _> = next
+        let next: SortedMap<_, _> = next
             .into_iter()
             .map(|(token, number)| (token, raised(number)))
             .collect();
@@ -51,8 +52,8 @@ impl SlotNumbers {
             rule,
             begun: next.clone(),
             next,
-            busy: BTreeMap::new(),
-            returned: BTreeMap::new(),
+            busy: SortedMap::new(),
+            returned: SortedMap::new(),
         }
     }
 
@@ -164,7 +165,7 @@ mod tests {
 
     fn consecutive(next: u32) -> SlotNumbers {
         let rule = SlotRule::Consecutive { row: TokenId(9) };
-        SlotNumbers::new(rule, BTreeMap::from([(TokenId(9), next)]))
+        SlotNumbers::new(rule, SortedMap::from([(TokenId(9), next)]))
     }
 
     #[test]
@@ -235,7 +236,7 @@ mod tests {
 
     fn rising(next: u32) -> SlotNumbers {
         let rule = SlotRule::Rising { row: TokenId(9) };
-        SlotNumbers::new(rule, BTreeMap::from([(TokenId(9), next)]))
+        SlotNumbers::new(rule, SortedMap::from([(TokenId(9), next)]))
     }
 
     #[test]

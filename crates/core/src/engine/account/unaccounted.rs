@@ -3,16 +3,15 @@
 //! An order that a complete list leaves out may be unknown to the venue, or have been filled a moment ago. Until its fence
 //! its part of the balances is unknown, but not more than what was signed: what differs beyond that is no fill.
 
-use std::collections::BTreeMap;
-
 use crate::market::Side;
+use crate::sorted_map::SortedMap;
 use crate::token::{Amount, TokenId};
 
 use crate::engine::intents::registry::Tracked;
 
 /// By token, base units: the most that may have been paid, and that may have been received.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Unaccounted(BTreeMap<TokenId, (Amount, Amount)>);
+pub(crate) struct Unaccounted(SortedMap<TokenId, (Amount, Amount)>);
 
 #[cfg(test)]
 impl<const N: usize> From<[(TokenId, (Amount, Amount)); N]> for Unaccounted {
@@ -24,7 +23,7 @@ impl<const N: usize> From<[(TokenId, (Amount, Amount)); N]> for Unaccounted {
 impl Unaccounted {
     /// Every order is accounted for.
     #[cfg(test)]
-    pub(crate) const NONE: Self = Self(BTreeMap::new());
+    pub(crate) const NONE: Self = Self(SortedMap::new());
 
     /// Of orders of which everything that is left may have been filled.
     pub(crate) fn of<'a>(orders: impl Iterator<Item = &'a Tracked>) -> Self {

@@ -49,7 +49,7 @@ impl State {
         if !self.is_asked(|purpose| matches!(purpose, RequestPurpose::Tokens)) {
             at(self.polls.tokens);
         }
-        if let Some((_, oldest)) = self.in_flight.first() {
+        if let Some((_, oldest)) = self.in_flight.first_key_value() {
             at(self.lost_at(oldest));
         }
         let venue_now = self.clock.at_least(now);

@@ -12,6 +12,7 @@ use crate::market::MarketId;
 use crate::order::{ClientOrderId, Hash};
 use crate::pool::{PoolTransactionKind, UnsignedPoolTransaction};
 use crate::request::Endpoint;
+use crate::sorted_map::SortedMap;
 use crate::token::{Amount, TokenId};
 
 use crate::engine::intents::lifecycle::Lifecycle;
@@ -59,7 +60,7 @@ pub(crate) struct EndedPoolTransaction {
 /// All joins and exits that may be undecided, by number.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct PoolTransactionRegistry {
-    active: BTreeMap<ClientOrderId, TrackedPoolTransaction>,
+    active: SortedMap<ClientOrderId, TrackedPoolTransaction>,
     ended: BTreeMap<Hash, EndedPoolTransaction>,
     /// Ended hashes, oldest first.
     ended_order: VecDeque<Hash>,

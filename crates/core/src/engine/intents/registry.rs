@@ -225,15 +225,15 @@ impl Orders {
     }
 
     pub(crate) fn get(&self, id: ClientOrderId) -> Option<&Tracked> {
-        self.active.get(id)
+        self.active.get(&id)
     }
 
     pub(crate) fn get_mut(&mut self, id: ClientOrderId) -> Option<&mut Tracked> {
-        self.active_mut().get_mut(id)
+        self.active_mut().get_mut(&id)
     }
 
     pub(crate) fn set_hash(&mut self, id: ClientOrderId, hash: Hash) {
-        if let Some(tracked) = self.active_mut().get_mut(id) {
+        if let Some(tracked) = self.active_mut().get_mut(&id) {
             tracked.lifecycle.hash = Some(hash);
             self.by_hash.insert(hash, id);
         } else if let Some(tracked) = self.pool_transactions.get_mut(id) {
@@ -243,7 +243,7 @@ impl Orders {
 
     /// The lifecycle of an intent.
     pub(crate) fn lifecycle(&self, id: ClientOrderId) -> Option<&Lifecycle> {
-        let order = self.active.get(id).map(|tracked| &tracked.lifecycle);
+        let order = self.active.get(&id).map(|tracked| &tracked.lifecycle);
         order.or_else(|| {
             self.pool_transactions
                 .get(id)
@@ -254,7 +254,7 @@ impl Orders {
     /// The same, mutable.
     pub(crate) fn lifecycle_mut(&mut self, id: ClientOrderId) -> Option<&mut Lifecycle> {
         self.outline.take();
-        match self.active.get_mut(id) {
+        match self.active.get_mut(&id) {
             Some(tracked) => Some(&mut tracked.lifecycle),
             None => self
                 .pool_transactions
@@ -268,7 +268,7 @@ impl Orders {
         let orders = self
             .active
             .iter()
-            .map(|(id, tracked)| (id, &tracked.lifecycle));
+            .map(|(id, tracked)| (*id, &tracked.lifecycle));
         orders.chain(
             self.pool_transactions
                 .iter()
@@ -293,7 +293,7 @@ impl Orders {
 
     /// The market of an intent.
     pub(crate) fn market_of(&self, id: ClientOrderId) -> Option<MarketId> {
-        let order = self.active.get(id).map(|tracked| tracked.order.market);
+        let order = self.active.get(&id).map(|tracked| tracked.order.market);
         order.or_else(|| {
             self.pool_transactions
                 .get(id)
@@ -332,7 +332,7 @@ impl Orders {
 
     /// Removes an order: its end is proven, by a report of the venue or by conclusion.
     pub(crate) fn end(&mut self, at: Time, id: ClientOrderId, concluded: bool) -> Option<Tracked> {
-        let tracked = self.active_mut().remove(id)?;
+        let tracked = self.active_mut().remove(&id)?;
         if let Some(hash) = tracked.lifecycle.hash {
             self.by_hash.remove(hash);
             self.ended.insert(

@@ -465,7 +465,7 @@ mod tests {
         let shown = |book: &MarketBook, drawn| {
             let mut own = OwnLevels::new();
             book.include_departed(Time(drawn), &mut own);
-            own.get(id).is_some()
+            own.get(&id).is_some()
         };
         assert!(shown(&book, 50), "as late as it was seen");
         assert!(!shown(&book, 51), "gone by then");
@@ -473,7 +473,7 @@ mod tests {
             let rest = OwnLevel { left: 3, ..level };
             let mut own = OwnLevels::from([(id, rest)]);
             book.include_departed(Time(drawn), &mut own);
-            own.get(id).map_or(0, |level| level.left)
+            own.get(&id).map_or(0, |level| level.left)
         };
         assert_eq!((left(50), left(51)), (7, 3), "whole before it was filled");
         let kept = |ms| {

@@ -1,10 +1,11 @@
 //! Own orders that ended or were filled in part, which an earlier snapshot of the book still contains.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
 use crate::order::ClientOrderId;
+use crate::sorted_map::SortedMap;
 use crate::time::Time;
 
 use crate::engine::market_data::book::{OwnLevel, OwnLevels};
@@ -26,7 +27,7 @@ pub(crate) struct Departed {
     latest: Time,
 }
 
-type Stored = BTreeMap<ClientOrderId, (Time, OwnLevel)>;
+type Stored = SortedMap<ClientOrderId, (Time, OwnLevel)>;
 
 impl Departed {
     /// Adds an order; of too many, the one with the lowest id is dropped.
@@ -77,7 +78,7 @@ impl Departed {
             return;
         }
         for (id, (_, level)) in self.orders.iter().filter(|(_, (at, _))| *at >= drawn) {
-            let shown = own.get_or_insert(*id, *level);
+            let shown = own.entry(*id).or_insert(*level);
             shown.left = shown.left.max(level.left);
             shown.may_also_be(level);
         }
@@ -128,7 +129,7 @@ mod tests {
     /// Beside all that were ever added, with times that also go back among the ids.
     #[test]
     fn those_within_the_time_are_kept_and_shown_to_earlier_snapshots() {
-        let (mut departed, mut all) = (Departed::default(), BTreeMap::new());
+        let (mut departed, mut all) = (Departed::default(), SortedMap::new());
         let mut now = 0;
         for step in 0..400_u64 {
             now += step * 7_919 % 2_000_000;
@@ -141,10 +142,7 @@ mod tests {
                 let mut own = OwnLevels::new();
                 departed.include(Time(drawn), &mut own);
                 let later = all.iter().filter(|(_, at)| **at >= drawn);
-                assert!(
-                    own.iter().map(|(id, _)| id).eq(later.map(|(id, _)| *id)),
-                    "{step}"
-                );
+                assert!(own.keys().eq(later.map(|(id, _)| id)), "{step}");
             }
         }
         let mut stored = Departed::from(Stored::from(departed.clone()));

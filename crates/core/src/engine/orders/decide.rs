@@ -1,7 +1,5 @@
 //! From a changed market to orders: view → strategy → comparison → gate → budget → seal.
 
-use std::collections::BTreeSet;
-
 use crate::action::Action;
 use crate::inspection::{CancelCause, OrderDecision};
 use crate::intent::Intent;
@@ -9,6 +7,7 @@ use crate::market::{MarketId, Side};
 use crate::notification::{Control, Notification, Withheld};
 use crate::order::{ClientOrderId, StrategyId, UnsignedOrder};
 use crate::request::Endpoint;
+use crate::sorted_set::SortedSet;
 use crate::strategy::{Holdings, OwnOrder, Quote, Strategy, Targets, View, WantedSwap};
 use crate::time::{Time, VenueTime};
 use crate::token::Amount;
@@ -86,7 +85,7 @@ impl State {
         let is_alive = |order| orders.get(order).is_some();
         self.markets[index].decisions.begin(is_alive);
         self.cancel_orphans(now, id);
-        let mut refused = BTreeSet::new();
+        let mut refused = SortedSet::new();
         let (mut shares, mut swap) = (None, None);
         for (seat, strategy) in strategies.iter_mut().enumerate() {
             if self.slots[seat].market != id {
@@ -174,7 +173,7 @@ impl State {
         share_bps: u32,
         targets: &mut Targets,
         findings: &mut Findings,
-        refused: &mut BTreeSet<Control>,
+        refused: &mut SortedSet<Control>,
     ) -> [Withheld; 2] {
         let mut because = Side::BOTH.map(|side| why_none(targets, side));
         let held_back = self.drop_held_back(now, seat, targets);
@@ -278,11 +277,12 @@ impl State {
     fn notify_refusals(
         &mut self,
         index: usize,
-        refused: BTreeSet<Control>,
+        refused: SortedSet<Control>,
         actions: &mut Vec<Action>,
     ) {
         let market = &mut self.markets[index];
-        for control in refused.difference(&market.refused_by) {
+        let known = &market.refused_by;
+        for control in refused.iter().filter(|control| !known.contains(control)) {
             actions.push(Action::Notify(Notification::RiskRefused {
                 market: market.spec.id,
                 control: *control,

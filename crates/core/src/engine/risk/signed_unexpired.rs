@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::fence;
 use crate::notification::Control;
 use crate::order::UnsignedOrder;
+use crate::sorted_map::SortedMap;
 use crate::time::{Time, VenueTime};
 use crate::token::{Amount, TokenId};
 
@@ -18,7 +19,7 @@ use crate::engine::state::State;
 
 /// Base units signed, by base token.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Signed(BTreeMap<TokenId, Expiring>);
+pub(crate) struct Signed(SortedMap<TokenId, Expiring>);
 
 /// Base units of one token. Every new order is compared with their sum, which changes with orders and with seconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

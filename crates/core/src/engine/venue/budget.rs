@@ -5,7 +5,6 @@
 //! value. The budget decides and never queues: a denied request is decided again at the next wake-up.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -18,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::BudgetConfig;
 use crate::request::Endpoint;
+use crate::sorted_map::SortedMap;
 use crate::time::Time;
 use crate::venue::RequestCosts;
 
@@ -111,8 +111,8 @@ pub(crate) struct Budget {
     costs: RequestCosts,
     begun: Time,
     common: Bucket,
-    endpoints: BTreeMap<Endpoint, Bucket>,
-    resting_until: BTreeMap<Endpoint, Time>,
+    endpoints: SortedMap<Endpoint, Bucket>,
+    resting_until: SortedMap<Endpoint, Time>,
     sent: u64,
     /// Tokens that are left to the lists of the next start. The first lists of this one do not leave them.
     leaves: u32,
@@ -137,7 +137,7 @@ impl Budget {
                 .iter()
                 .map(|e| (*e, Bucket::default()))
                 .collect(),
-            resting_until: BTreeMap::new(),
+            resting_until: SortedMap::new(),
             sent: 0,
             leaves: 0,
         }

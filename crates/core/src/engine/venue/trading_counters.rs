@@ -6,12 +6,11 @@
 //! price, than is wanted. A cancel that only makes way for a better offer waits until both sides could still be cancelled
 //! and offered again after it.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
 use crate::market::MarketId;
+use crate::sorted_map::SortedMap;
 use crate::time::Time;
 use crate::venue::TradingCounter;
 use crate::withheld::{Compared, Unit, Withheld};
@@ -30,7 +29,7 @@ struct Level {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct TradingCounters {
     rule: Option<TradingCounter>,
-    levels: BTreeMap<MarketId, Level>,
+    levels: SortedMap<MarketId, Level>,
 }
 
 impl TradingCounters {
@@ -38,7 +37,7 @@ impl TradingCounters {
     pub(crate) const fn new(rule: Option<TradingCounter>) -> Self {
         Self {
             rule,
-            levels: BTreeMap::new(),
+            levels: SortedMap::new(),
         }
     }
 

@@ -1,12 +1,11 @@
 //! Common inputs of tests: tokens, a market, limits, quotes, and strategies with constant targets.
 
-use std::collections::BTreeMap;
-
 use cambist_core::config::{
     BudgetConfig, EmptyBook, EngineConfig, ForeignOrders, LossConfig, MarketConfig, PollConfig,
     RampConfig, RiskConfig,
 };
 use cambist_core::request::Listed;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::strategy::{Strategy, Targets, View};
 use cambist_core::{Amount, MarketId, MarketSpec, Price, Qty, Side, TokenId, TokenSpec, VenueTime};
 
@@ -107,8 +106,8 @@ pub fn config() -> EngineConfig {
             penalty_ms: 2_000,
         },
         risk: RiskConfig {
-            gross_max: BTreeMap::from([(QUOTE, 1 << 90), (OTHER, 1 << 90)]),
-            mismatch_max: BTreeMap::from([(QUOTE, 1 << 90), (OTHER, 1 << 90)]),
+            gross_max: SortedMap::from([(QUOTE, 1 << 90), (OTHER, 1 << 90)]),
+            mismatch_max: SortedMap::from([(QUOTE, 1 << 90), (OTHER, 1 << 90)]),
             ..RiskConfig::default()
         },
         ramp: RampConfig::OFF,

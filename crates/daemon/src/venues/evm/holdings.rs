@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cambist_core::pool::PoolSpec;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{MarketId, TokenSpec};
 
 use super::access::{EvmAccess, link};
@@ -53,7 +54,7 @@ pub async fn holdings_reader(access: &EvmAccess, daemon: &Daemon) -> anyhow::Res
         coin: session.link.coin().id,
         tokens: session.tokens.values().copied().collect(),
         pools: Vec::new(),
-        ranges: BTreeMap::new(),
+        ranges: SortedMap::new(),
         slippage_bps: 0,
         gas: session.link.gas(),
     };

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use cambist_client::{EvmPools, Nodes};
 use cambist_core::event::Start;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::venue::FeeToken;
 use cambist_core::{MarketSpec, TokenId, TokenSpec, VenueTime};
 use cambist_evm::abi::one_address;
@@ -519,7 +520,7 @@ fn check_nonces(
 pub fn account_reader(access: &EvmAccess, daemon: &Daemon) -> anyhow::Result<AccountReader> {
     use cambist_core::request::OrderList;
     let link = link(daemon)?;
-    let (mut tokens, mut contracts) = (vec![link.coin()], BTreeMap::new());
+    let (mut tokens, mut contracts) = (vec![link.coin()], SortedMap::new());
     // Numbers of this command alone. A token of no market has no decimals in the file.
     for (number, (symbol, contract)) in (COIN_ID.0 + 1..).zip(&link.tokens) {
         if let Some(decimals) = daemon.decimals_of(symbol) {
@@ -541,7 +542,7 @@ pub fn account_reader(access: &EvmAccess, daemon: &Daemon) -> anyhow::Result<Acc
         coin: COIN_ID,
         tokens: contracts,
         pools: Vec::new(),
-        ranges: BTreeMap::new(),
+        ranges: SortedMap::new(),
         slippage_bps: 0,
         gas: link.gas(),
     };

@@ -3,12 +3,13 @@
 pub mod access;
 pub mod seal;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use cambist_client::{CallError, Client};
 use cambist_core::request::{OrderList, OrdersPage, Query, Reply};
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::venue::FeeToken;
 use cambist_core::{ClientOrderId, TokenId, TokenSpec, VenueTime};
 use cambist_protocol::encode_move::Owner;
@@ -184,9 +185,9 @@ async fn listed_pools(
 pub async fn storage_ids(
     client: &Client,
     bound: &Bound,
-    mut next: BTreeMap<TokenId, u32>,
+    mut next: SortedMap<TokenId, u32>,
     retry: StartRetry<'_>,
-) -> anyhow::Result<BTreeMap<TokenId, u32>> {
+) -> anyhow::Result<SortedMap<TokenId, u32>> {
     let markets = bound.markets.iter();
     let tokens = markets
         .flat_map(|market| [market.base.id, market.quote.id])

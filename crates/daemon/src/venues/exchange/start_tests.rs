@@ -1,12 +1,11 @@
 //! Questions of a start to an exchange: its clock, its numbers of slots, its pools.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
-
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use cambist_client::{Client, ClientConfig, Credentials, SecretString};
 use cambist_core::VenueTime;
+use cambist_core::sorted_map::SortedMap;
 use cambist_protocol::encode_move::Owner;
 use cambist_protocol::wire::StorageIds;
 use cambist_signing::{Address, SecretKey};
@@ -131,7 +130,7 @@ async fn a_venue_that_refuses_its_numbers_leaves_those_of_the_store() {
     });
     answers.extend(rest);
     let (port, mut requests) = server(answers).await;
-    let stored: BTreeMap<_, _> = tokens.iter().map(|token| (*token, 150)).collect();
+    let stored: SortedMap<_, _> = tokens.iter().map(|token| (*token, 150)).collect();
     let next = storage_ids(&client(port), &bound, stored, StartRetry::none())
         .await
         .unwrap();
@@ -146,7 +145,7 @@ async fn a_venue_that_refuses_its_numbers_leaves_those_of_the_store() {
         assert!(asked.starts_with(&format!("{path}{} ", token.0)), "{asked}");
     }
     // One that does not answer is not ignored: numbers must never decrease.
-    let silent = storage_ids(&client(port), &bound, BTreeMap::new(), StartRetry::none()).await;
+    let silent = storage_ids(&client(port), &bound, SortedMap::new(), StartRetry::none()).await;
     assert!(silent.is_err());
 }
 

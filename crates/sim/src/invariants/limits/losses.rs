@@ -1,14 +1,13 @@
 //! Losses: holdings and trades valued at the mids that strategies received. A loss far above its limit that stopped
 //! nothing violates the limit.
 
-use std::collections::BTreeMap;
-
 use cambist_core::books::{Baselines, Position};
 use cambist_core::config::MarketConfig;
 use cambist_core::event::Start;
 use cambist_core::level::Rate;
 use cambist_core::notification::Fill;
 use cambist_core::order::UnsignedOrder;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::venue::FeeToken;
 use cambist_core::{Amount, MarketId, MarketSpec, Time, TokenId, VenueTime};
 use cambist_profit_check::trade_flow;
@@ -157,7 +156,7 @@ impl Books {
 /// The books of every market; empty where they cannot be kept.
 #[derive(Debug, Default)]
 pub(crate) struct Losses {
-    books: BTreeMap<MarketId, Books>,
+    books: SortedMap<MarketId, Books>,
     /// Whether the opening was reported.
     open: bool,
     /// The venue's time at the start.
@@ -168,7 +167,7 @@ impl Losses {
     /// A run that starts with the losses of earlier ones, and with the holdings that follow from all bookings. Pool
     /// shares are not valued here.
     pub(crate) fn begin(start: &Start, held: Booked<'_>) -> Self {
-        let mut books = BTreeMap::new();
+        let mut books = SortedMap::new();
         for spec in start.markets.iter().filter(|_| start.pools.is_empty()) {
             let of_token = start.markets.iter().filter(|s| s.base.id == spec.base.id);
             let booked = held(spec).filter(|_| of_token.count() == 1);

@@ -24,6 +24,7 @@ use cambist_core::notification::Notification;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::portfolio::Portfolio;
 use cambist_core::request::{Outcome, Reply};
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::strategy::Quote;
 use cambist_core::{
     Amount, ClientOrderId, Hash, MarketId, MarketSpec, Price, Qty, Side, StrategyId, Time, TokenId,
@@ -72,7 +73,7 @@ pub(crate) struct Limits {
     seats: Vec<(StrategyId, MarketId)>,
     calls: StrategyCalls,
     alive: BTreeMap<ClientOrderId, LiveOrder>,
-    observed: BTreeMap<MarketId, Seen>,
+    observed: SortedMap<MarketId, Seen>,
     /// Base units signed by token, with expiry.
     signed: Vec<(TokenId, u32, Amount)>,
     sealed: Recent<Like>,
@@ -80,7 +81,7 @@ pub(crate) struct Limits {
     /// Joins and exits that may be undecided, with their markets.
     pool_transactions: BTreeMap<ClientOrderId, MarketId>,
     /// When the last join, exit or swap of a pool ended, and when a pool's balances were last received.
-    pool_ended: BTreeMap<MarketId, Time>,
+    pool_ended: SortedMap<MarketId, Time>,
     pool_read: Option<Time>,
     cancels: Recent<()>,
     sent: Recent<()>,
@@ -98,7 +99,7 @@ pub(crate) struct Limits {
     /// What counts beside the venue, as the engine got it last.
     portfolio: Portfolio,
     /// Purchases that were handed over for sealing, by the bought token.
-    purchases: BTreeMap<TokenId, u64>,
+    purchases: SortedMap<TokenId, u64>,
 }
 
 /// Our balance at the exchange.
@@ -121,7 +122,7 @@ impl Limits {
             seats: start.strategies.clone(),
             calls,
             alive: recovered.collect(),
-            observed: BTreeMap::new(),
+            observed: SortedMap::new(),
             signed: start.signed.clone(),
             sealed: Recent::of(KEPT_MS),
             swaps: Recent::of(KEPT_MS),
@@ -130,7 +131,7 @@ impl Limits {
                 .iter()
                 .map(|open| (open.transaction.client_id, open.transaction.market))
                 .collect(),
-            pool_ended: BTreeMap::new(),
+            pool_ended: SortedMap::new(),
             pool_read: None,
             cancels: Recent::of(KEPT_MS),
             sent: Recent::of(KEPT_MS),
@@ -142,7 +143,7 @@ impl Limits {
             healthy: None,
             pauses: Pauses::begin(&start.restrictions),
             portfolio: Portfolio::default(),
-            purchases: BTreeMap::new(),
+            purchases: SortedMap::new(),
             losses: Losses::begin(start, booked),
         }
     }

@@ -1,12 +1,13 @@
 //! Pauses: each one applies, is engaged when due, and ends.
 
 use crate::invariants::table::Invariant;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use cambist_core::config::RiskConfig;
 use cambist_core::control::Control;
 use cambist_core::event::{Command, Event, Filter, Pause, Restrictions, TradingState};
 use cambist_core::notification::Notification;
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{ClientOrderId, MarketId, Side, Time, VenueTime};
 
 use crate::invariants::sending::Broken;
@@ -44,12 +45,12 @@ pub(crate) struct Pauses {
     engaged: Vec<Pause>,
     /// Their possible lengths: one that was engaged before a reload is reported after it.
     lengths: BTreeSet<u64>,
-    mids: BTreeMap<MarketId, Recent<u64>>,
+    mids: SortedMap<MarketId, Recent<u64>>,
     /// The limit of moves with which they were checked.
     moves: Option<(u32, u64)>,
-    owed: BTreeMap<MarketId, Owed>,
+    owed: SortedMap<MarketId, Owed>,
     /// When mids were last too far apart.
-    far: BTreeMap<MarketId, Time>,
+    far: SortedMap<MarketId, Time>,
 }
 
 impl Pauses {
@@ -60,10 +61,10 @@ impl Pauses {
             held: levels.pauses.clone(),
             engaged: levels.pauses.clone(),
             lengths: BTreeSet::new(),
-            mids: BTreeMap::new(),
+            mids: SortedMap::new(),
             moves: None,
-            owed: BTreeMap::new(),
-            far: BTreeMap::new(),
+            owed: SortedMap::new(),
+            far: SortedMap::new(),
         }
     }
 
