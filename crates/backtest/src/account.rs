@@ -1,12 +1,13 @@
 //! Our account at the simulated exchange: balances, and orders with their states.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use cambist_core::event::{Amounts, Totals};
 use cambist_core::order::{OrderReport, UnsignedOrder};
 use cambist_core::postings::{Postings, Traded};
 use cambist_core::request::{Balance, OrderList, OrdersPage};
 use cambist_core::sorted_map::SortedMap;
+use cambist_core::sorted_set::SortedSet;
 use cambist_core::{Amount, Hash, MarketName, MarketSpec, OrderStatus, Side, TokenId, VenueTime};
 
 /// Number of one of our orders: that of its client order id.
@@ -135,7 +136,7 @@ pub struct Account {
     /// Acceptance numbers.
     positions: BTreeMap<OrderNumber, u64>,
     /// Orders that can fill.
-    open: BTreeSet<u64>,
+    open: SortedSet<u64>,
 }
 
 impl Account {

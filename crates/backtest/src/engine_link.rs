@@ -2,8 +2,6 @@
 //!
 //! The only file here that depends on the engine's events and actions.
 
-use std::collections::BTreeMap;
-
 use cambist_core::action::Action;
 use cambist_core::books::{Booking, Books};
 use cambist_core::config::EngineConfig;
@@ -78,7 +76,7 @@ pub struct RefusedAnswers {
 }
 
 /// The processes of a run, by strategy.
-pub type Processes = BTreeMap<StrategyId, Box<dyn ViewAnswerer>>;
+pub type Processes = SortedMap<StrategyId, Box<dyn ViewAnswerer>>;
 
 /// From a view to its answer: what a process takes in fact would make runs differ.
 const ANSWER_MS: u64 = 5;
@@ -142,7 +140,7 @@ pub struct EngineLink {
     engine: Engine,
     now: Time,
     outputs: Vec<Output>,
-    sealed: BTreeMap<ClientOrderId, UnsignedOrder>,
+    sealed: SortedMap<ClientOrderId, UnsignedOrder>,
     actions: Vec<Action>,
     observer: Option<Box<dyn EngineObserver>>,
     processes: Processes,
@@ -194,7 +192,7 @@ impl EngineLink {
             },
             now: Time(0),
             outputs: Vec::new(),
-            sealed: BTreeMap::new(),
+            sealed: SortedMap::new(),
             actions: Vec::new(),
             observer: begin.observer,
             processes: begin.processes,

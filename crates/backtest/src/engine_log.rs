@@ -1,10 +1,11 @@
 //! The notifications of the engine during a run: its own accounts, why it did not quote, what its controls did, and the
 //! delay from fills to their detection.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use cambist_core::event::TradingState;
 use cambist_core::notification::{Control, Fill, Notification};
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::{Amount, MarketId, MarketSpec, Side, Time};
 use cambist_report::Session;
 use hdrhistogram::Histogram;
@@ -27,7 +28,7 @@ pub struct LevelChange {
 pub struct SideTimes {
     since: Option<(Time, Option<Control>)>,
     /// Microseconds by reason; `None` is the time with quotes.
-    pub micros: BTreeMap<Option<Control>, u64>,
+    pub micros: SortedMap<Option<Control>, u64>,
 }
 
 impl SideTimes {
@@ -53,8 +54,8 @@ impl SideTimes {
 /// Results collected from notifications.
 pub struct EngineLog {
     pub session: Session,
-    pub sides: BTreeMap<(MarketId, Side), SideTimes>,
-    pub refused_by_control: BTreeMap<Control, u64>,
+    pub sides: SortedMap<(MarketId, Side), SideTimes>,
+    pub refused_by_control: SortedMap<Control, u64>,
     pub levels: Vec<LevelChange>,
     pub level: TradingState,
     /// Trades of own orders since trading stopped; zero while it has not.
@@ -66,7 +67,7 @@ pub struct EngineLog {
     pub depths: u64,
     pub depths_refused: u64,
     /// Trades that the engine has not detected, by order: time and base units.
-    undetected: BTreeMap<u64, VecDeque<(Time, Amount)>>,
+    undetected: SortedMap<u64, VecDeque<(Time, Amount)>>,
     pub detection: Histogram<u64>,
 }
 
@@ -74,8 +75,8 @@ impl EngineLog {
     pub fn new(markets: &[MarketSpec]) -> Self {
         Self {
             session: Session::new(markets),
-            sides: BTreeMap::new(),
-            refused_by_control: BTreeMap::new(),
+            sides: SortedMap::new(),
+            refused_by_control: SortedMap::new(),
             levels: Vec::new(),
             level: TradingState::Active,
             fills_after_stop: 0,
@@ -84,7 +85,7 @@ impl EngineLog {
             mismatches: 0,
             depths: 0,
             depths_refused: 0,
-            undetected: BTreeMap::new(),
+            undetected: SortedMap::new(),
             detection: Histogram::new_with_bounds(1, DETECTION_MAX_US, 3)
                 .expect("one to an hour in microseconds at three digits is a valid range"),
         }

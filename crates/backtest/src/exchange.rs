@@ -1,11 +1,13 @@
 //! The simulated exchange: recorded markets, our account and our orders in them.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use cambist_core::event::Amounts;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::postings::Traded;
 use cambist_core::request::{Depth, DepthLevel, Listed, Query, Reply};
+use cambist_core::sorted_map::SortedMap;
+use cambist_core::sorted_set::SortedSet;
 use cambist_core::{
     Amount, Hash, MarketId, MarketSpec, OrderKind, OrderStatus, Price, Reason, Side, TokenSpec,
     VenueTime,
@@ -77,9 +79,9 @@ pub struct SimulatedExchange {
     fees: [FeeBips; 2],
     queue: QueueModel,
     /// Open orders by the end of their validity.
-    expiries: BTreeSet<(u32, OrderNumber)>,
+    expiries: SortedSet<(u32, OrderNumber)>,
     /// Open orders by market.
-    places: BTreeMap<OrderNumber, MarketId>,
+    places: SortedMap<OrderNumber, MarketId>,
     /// Ended orders stay in lists for this time after their creation, in milliseconds.
     kept_ms: u64,
     executions: Vec<Execution>,
@@ -145,8 +147,8 @@ impl SimulatedExchange {
             depth_levels: assumptions.depth_levels,
             fees: [assumptions.maker_fee, assumptions.taker_fee],
             queue: assumptions.queue,
-            expiries: BTreeSet::new(),
-            places: BTreeMap::new(),
+            expiries: SortedSet::new(),
+            places: SortedMap::new(),
             kept_ms,
             executions: Vec::new(),
             reports: Vec::new(),

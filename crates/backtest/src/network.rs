@@ -1,8 +1,7 @@
 //! Network between engine and exchange: latencies, and the exchange's rate limit.
 
-use std::collections::BTreeMap;
-
 use cambist_core::request::Endpoint;
+use cambist_core::sorted_map::SortedMap;
 use cambist_market_data::Timestamp;
 
 use crate::assumptions::{LatencyRange, RateLimit};
@@ -41,7 +40,7 @@ pub struct RateLimiter {
     /// Nanoseconds per request, and of a full bucket.
     interval: i64,
     burst: i64,
-    full_at: BTreeMap<Endpoint, Timestamp>,
+    full_at: SortedMap<Endpoint, Timestamp>,
     refused: u64,
 }
 
@@ -51,7 +50,7 @@ impl RateLimiter {
         Self {
             interval,
             burst: interval.saturating_mul(i64::from(limit.burst)),
-            full_at: BTreeMap::new(),
+            full_at: SortedMap::new(),
             refused: 0,
         }
     }

@@ -33,6 +33,12 @@ impl<T> SortedSet<T> {
         self.0.clear();
     }
 
+    /// The lowest value.
+    #[must_use]
+    pub fn first(&self) -> Option<&T> {
+        self.0.first()
+    }
+
     /// Values in their order.
     pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.0.iter()
@@ -120,5 +126,42 @@ impl<T> IntoIterator for SortedSet<T> {
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Against a set of the standard library, with values in no order.
+    #[test]
+    fn it_holds_what_a_set_holds_in_the_same_order() {
+        let (mut own, mut set) = (SortedSet::default(), BTreeSet::new());
+        let mut number = 7_u64;
+        for _ in 0..5_000 {
+            number = number
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let value = (number >> 33) % 40;
+            if number >> 63 == 0 {
+                assert_eq!(own.insert(value), set.insert(value));
+            } else {
+                assert_eq!(own.remove(&value), set.remove(&value));
+            }
+            assert_eq!(own.contains(&value), set.contains(&value));
+            assert_eq!((own.len(), own.is_empty()), (set.len(), set.is_empty()));
+            assert_eq!(own.first(), set.first());
+            assert!(own.iter().eq(&set));
+            assert_eq!(format!("{own:?}"), format!("{set:?}"));
+            let stored = postcard::to_stdvec(&set).expect("stored");
+            assert_eq!(postcard::to_stdvec(&own).expect("stored"), stored);
+            let unordered: Vec<_> = set.iter().rev().collect();
+            let stored = postcard::to_stdvec(&unordered).expect("stored");
+            assert_eq!(postcard::from_bytes(&stored), Ok(own.clone()));
+        }
+        own.clear();
+        assert_eq!(own, SortedSet::new());
     }
 }
