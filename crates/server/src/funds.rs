@@ -2,7 +2,7 @@
 
 use cambist_core::{Amount, Hash, Reason, TokenId};
 use cambist_protocol::encode::to_bytes;
-use cambist_protocol::json::{self, FromWire, Json, boolean, integer, text, token_id, wide};
+use cambist_protocol::json::{self, FromWire, Json, boolean, integer, text, wide};
 use cambist_protocol::wire::{self, SentKey, Submission, SubmissionStatus, TEXT_MAX};
 use cambist_protocol::{Address, WireError};
 use cambist_signing::{
@@ -196,13 +196,10 @@ pub(crate) fn shown(view: &SubmissionView) -> Submission {
     }
 }
 
-/// A token with an amount of any width; the venue checks its bounds.
+/// A token with an amount of any width, which has to be stated; the venue checks its bounds.
 pub(crate) fn token_amount(json: &Json) -> Result<TokenAmount, WireError> {
-    let object = json.object()?;
-    Ok(TokenAmount::new(
-        object.required("tokenId", token_id)?,
-        object.optional("volume", wide)?.unwrap_or(0),
-    ))
+    let (token, amount) = wire::requested_amount(json)?;
+    Ok(TokenAmount::new(token, amount))
 }
 
 /// An amount that is a string in the interface's text, and a token with an amount in public clients.

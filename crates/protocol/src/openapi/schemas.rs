@@ -137,9 +137,9 @@ fn given() -> Vec<(&'static str, Value)> {
                 "type": "object",
                 "properties": {
                     "tokenId": named("Integer"),
-                    "volume": named("IntegerOrNone"),
+                    "volume": named("Integer"),
                 },
-                "required": ["tokenId"],
+                "required": ["tokenId", "volume"],
             }),
         ),
         (

@@ -40,7 +40,7 @@ pub use pool::{
     PoolTokens, PoolTransaction, PoolTransactionKind, PoolTransactions, PoolTransfer, Pools,
 };
 
-use crate::json::{FromWire, Json, WireError, amount, text, token_id};
+use crate::json::{FromWire, Json, WireError, amount, text, token_id, wide};
 
 /// Most bytes of a string for which the interface has no limit.
 pub const TEXT_MAX: usize = 1_024;
@@ -55,7 +55,7 @@ pub struct TokenVolume {
     /// Token; a string in this resource, numbers are accepted too.
     #[serde(rename = "tokenId", serialize_with = "token_as_text")]
     pub token: TokenId,
-    /// Base units; optional in the text, absent means zero.
+    /// Base units. Optional in the text: absent from an answer it means zero; requests have to state it.
     #[serde(serialize_with = "as_text")]
     pub volume: Amount,
 }
@@ -70,11 +70,47 @@ impl FromWire for TokenVolume {
     }
 }
 
+impl TokenVolume {
+    /// Reads one of a request, whose quantity is part of what is signed: one that is absent, null or empty is missing,
+    /// never zero.
+    ///
+    /// # Errors
+    ///
+    /// The token or the quantity is missing or malformed.
+    pub(crate) fn requested(json: &Json) -> Result<Self, WireError> {
+        let (token, volume) = requested_volume(json, amount)?;
+        Ok(Self { token, volume })
+    }
+}
+
+/// A token and its quantity in a request, of any size: the venue's bounds have codes of their own. The quantity has to
+/// be stated, as in [`TokenVolume::requested`].
+///
+/// # Errors
+///
+/// The token or the quantity is missing or malformed.
+pub fn requested_amount(json: &Json) -> Result<(TokenId, Amount), WireError> {
+    requested_volume(json, wide)
+}
+
+fn requested_volume(
+    json: &Json,
+    read: fn(&Json) -> Result<Amount, WireError>,
+) -> Result<(TokenId, Amount), WireError> {
+    let object = json.object()?;
+    let token = object.required("tokenId", token_id)?;
+    let volume = object.required("volume", |json| match json {
+        Json::Text(text) if text.is_empty() => Err(WireError::new("is missing")),
+        stated => read(stated),
+    })?;
+    Ok((token, volume))
+}
+
 /// An amount that is a string in the text, and a token with a quantity in public clients.
 pub(crate) fn amount_or_volume(json: &Json) -> Result<(Option<TokenId>, Amount), WireError> {
     match json {
         Json::Object(_) => {
-            TokenVolume::read(json).map(|volume| (Some(volume.token), volume.volume))
+            TokenVolume::requested(json).map(|volume| (Some(volume.token), volume.volume))
         }
         other => amount(other).map(|amount| (None, amount)),
     }

@@ -7,8 +7,8 @@
 use cambist_core::{Amount, Reason, TokenId};
 use cambist_signing::{Address, OrderMessage, Signature};
 
-use super::{OrderType, TEXT_MAX, address, signature};
-use crate::json::{Json, Object, WireError, boolean, integer, text, token_id, wide};
+use super::{OrderType, TEXT_MAX, address, requested_amount, signature};
+use crate::json::{Json, Object, WireError, boolean, integer, text};
 
 /// The fields of an order, without its signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,11 +90,11 @@ const FIELDS: [Field; 13] = [
         Ok(())
     }),
     required("sellToken", |order, json| {
-        (order.sell_token, order.sell_amount) = volume(json)?;
+        (order.sell_token, order.sell_amount) = requested_amount(json)?;
         Ok(())
     }),
     required("buyToken", |order, json| {
-        (order.buy_token, order.buy_amount) = volume(json)?;
+        (order.buy_token, order.buy_amount) = requested_amount(json)?;
         Ok(())
     }),
     optional("orderType", |order, json| {
@@ -242,15 +242,6 @@ fn missing(field: &str, reason: Reason) -> WireError {
     WireError::new("is missing").within(field).because(reason)
 }
 
-/// A token and an amount of any size; an absent amount is zero.
-fn volume(json: &Json) -> Result<(TokenId, Amount), WireError> {
-    let object = json.object()?;
-    Ok((
-        object.required("tokenId", token_id)?,
-        object.optional("volume", wide)?.unwrap_or(0),
-    ))
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 mod tests {
@@ -263,7 +254,7 @@ mod tests {
     fn fields() -> BTreeMap<String, Json> {
         let address = "0x00000000000000000000000000000000000000aa";
         let body = format!(
-            r#"{{"accountId":7,"sellToken":{{"tokenId":1,"volume":"10"}},"buyToken":{{"tokenId":"2"}},
+            r#"{{"accountId":7,"sellToken":{{"tokenId":1,"volume":"10"}},"buyToken":{{"tokenId":"2","volume":0}},
             "orderType":"AMM","poolAddress":"{address}","exchange":"{address}","storageId":4,"fillAmountBOrS":false,
             "allOrNone":"false","validUntil":1700000000,"maxFeeBips":20,"taker":"{address}","clientOrderId":"a"}}"#
         );
@@ -302,6 +293,26 @@ mod tests {
             let got = error.as_ref().map(|e| (e.field.as_str(), e.reason));
             assert_eq!(got, expected);
         }
+    }
+
+    /// The client reads its own bytes with this reader before it sends them.
+    #[test]
+    fn an_amount_that_is_absent_null_or_empty_is_missing() {
+        let read = |volume: &str| {
+            let json = parse(format!(r#"{{"tokenId":1{volume}}}"#).as_bytes()).unwrap();
+            requested_amount(&json).map_err(|error| (error.to_string(), error.reason))
+        };
+        for volume in ["", r#","volume":null"#, r#","volume":"""#] {
+            let missing = ("volume: is missing".to_owned(), Reason::InvalidArgument);
+            assert_eq!(read(volume), Err(missing), "{volume}");
+        }
+        assert_eq!(read(r#","volume":"0""#), Ok((TokenId(1), 0)));
+        assert_eq!(read(r#","volume":0"#), Ok((TokenId(1), 0)));
+        let wide = u128::MAX;
+        assert_eq!(
+            read(&format!(r#","volume":"{wide}""#)),
+            Ok((TokenId(1), wide))
+        );
     }
 
     #[test]

@@ -417,7 +417,7 @@ fn pooled(json: &Json) -> Result<Vec<TokenVolume>, WireError> {
         Json::List(items) if items.len() > POOLED_MAX => Err(WireError::new(format!(
             "names more than {POOLED_MAX} tokens"
         ))),
-        other => other.list(TokenVolume::read),
+        other => other.list(TokenVolume::requested),
     }
 }
 

@@ -1,9 +1,11 @@
 //! The order of checks, code by code: key, account, fields, signature, business.
 
+use cambist_signing::Address;
 use cambist_venue::Operator;
 use serde_json::{Value, json};
 
-use crate::support::{Call, Exchange, START_S, Want};
+use crate::support::trader::{LP, Trader, list_pool};
+use crate::support::{Call, Exchange, ONE, START_S, UNIT, Want};
 
 #[test]
 fn a_submit_fails_at_the_first_check_that_fails() {
@@ -107,6 +109,67 @@ fn fields_of_an_order_have_codes_and_names() {
     );
     // Only the signature was wrong.
     check("channelId", json!("here"), 102_010);
+}
+
+/// Every amount of every signed request: absent, null and empty are the same refusal, before the signature is checked.
+/// A stated 0 is an amount, and for most of them a valid one.
+#[test]
+fn an_amount_that_is_not_stated_is_missing_and_not_zero() {
+    let exchange = Exchange::start();
+    list_pool(&exchange);
+    let mut alice = Trader::new(&exchange, 1);
+    let order = alice.customer.order(Want::Buy, 200_000, 1);
+    let mut join = alice.join(ONE, 2_000 * UNIT);
+    join["fee"] = json!({"tokenId": 1, "volume": "0"});
+    join["joinTokens"]["minimumLp"] = json!({"tokenId": LP.0, "volume": "1"});
+    let mut exit = alice.exit(1_000_000);
+    exit["maxFee"] = json!({"tokenId": 1, "volume": "0"});
+    exit["exitTokens"]["burned"] = json!({"tokenId": LP.0, "volume": "1000"});
+    let transfer = alice.transfer(Address([0xcc; 20]));
+    let key = alice.customer.secret.public();
+    let requests: [(&str, Value, &[&str]); 6] = [
+        ("order", order, &["/sellToken", "/buyToken"]),
+        ("transfer", transfer, &["/token", "/maxFee"]),
+        (
+            "user/withdrawals",
+            alice.withdrawal(),
+            &["/token", "/maxFee"],
+        ),
+        ("account", alice.update(&key, 1), &["/maxFee"]),
+        (
+            "amm/join",
+            join,
+            &["/joinTokens/pooled/1", "/joinTokens/minimumLp", "/fee"],
+        ),
+        (
+            "amm/exit",
+            exit,
+            &["/exitTokens/unPooled/0", "/exitTokens/burned", "/maxFee"],
+        ),
+    ];
+    for (path, body, amounts) in requests {
+        for amount in amounts {
+            let answer = |volume: Option<Value>| {
+                let mut body = body.clone();
+                let fields = body.pointer_mut(amount).and_then(Value::as_object_mut);
+                let fields = fields.unwrap();
+                fields.remove("volume");
+                fields.extend(volume.map(|volume| ("volume".to_owned(), volume)));
+                exchange.ask(&alice.bare(path, &body))
+            };
+            for volume in [None, Some(Value::Null), Some(json!(""))] {
+                let refused = answer(volume.clone());
+                assert_eq!(refused.code(), 100_001, "{path} {amount} {volume:?}");
+                let message = refused.message();
+                assert!(message.ends_with("volume: is missing"), "{message}");
+            }
+            let zero = answer(Some(json!("0")));
+            assert!(
+                !zero.text.contains("volume: is missing"),
+                "{path} {amount}: {zero:?}"
+            );
+        }
+    }
 }
 
 #[test]
