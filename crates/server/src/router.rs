@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use axum::Router;
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, HttpBody as _};
 use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::http::{HeaderMap, Request, Response, StatusCode};
 use axum::routing::{MethodFilter, MethodRouter, on};
@@ -335,6 +335,16 @@ pub(crate) async fn read_body(
     mut body: Body,
     limits: &ConnectionLimits,
 ) -> Result<Vec<u8>, ErrorResponse> {
+    let most = limits.body_bytes_max;
+    let oversized = |found: String| {
+        let problem = format!("{found}; the exchange reads at most {most} bytes");
+        ErrorResponse::transport(413, problem).closing()
+    };
+    // An announced length is refused before anything of the body is awaited: it may never come.
+    let announced = body.size_hint().lower();
+    if announced > most as u64 {
+        return Err(oversized(format!("the body has {announced} bytes")));
+    }
     let read = async {
         let mut bytes = Vec::new();
         while let Some(frame) = body.frame().await {
@@ -343,12 +353,8 @@ pub(crate) async fn read_body(
             })?;
             // Trailers are ignored.
             if let Ok(data) = frame.into_data() {
-                if bytes.len() + data.len() > limits.body_bytes_max {
-                    return Err(ErrorResponse::transport(
-                        413,
-                        format!("the body has more than {} bytes", limits.body_bytes_max),
-                    )
-                    .closing());
+                if bytes.len() + data.len() > most {
+                    return Err(oversized("the body is longer than allowed".to_owned()));
                 }
                 bytes.extend_from_slice(&data);
             }

@@ -1,5 +1,7 @@
 //! Slow, oversized, idle, old and invalid connections; panics and inconsistent books.
 
+use std::time::Duration;
+
 use cambist_server::{MachineError, RunError};
 use cambist_venue::Operator;
 
@@ -50,6 +52,35 @@ fn an_oversized_body_is_refused_however_it_is_announced() {
     }
     assert_eq!(chunked.reply().unwrap().status, 413);
     assert!(chunked.is_closed());
+}
+
+/// Nothing of the bodies is sent: one that is announced above the limit is refused for its length, where the bound on
+/// bodies that do not come gave 408, and one of the limit is waited for.
+#[test]
+fn a_body_that_is_announced_above_the_limit_is_refused_before_it_comes() {
+    let exchange = Exchange::start();
+    let announce = |bytes: u64| {
+        let mut connection = exchange.connect();
+        let head =
+            format!("POST /api/v3/order HTTP/1.1\r\nHost: x\r\nContent-Length: {bytes}\r\n\r\n");
+        connection.send(head.as_bytes());
+        connection
+    };
+    for bytes in [65_537, u64::from(u32::MAX), u64::MAX - 2] {
+        let mut above = announce(bytes);
+        let reply = above.reply().unwrap();
+        assert_eq!((reply.status, reply.any_code()), (413, 100_001), "{bytes}");
+        let message = reply.message();
+        assert!(message.contains(&bytes.to_string()), "{message}");
+        assert!(message.contains("65536"), "{message}");
+        assert_eq!(reply.header("connection"), Some("close"));
+        assert!(above.is_closed());
+    }
+    let mut limit = announce(65_536);
+    std::thread::sleep(Duration::from_millis(300));
+    limit.send("x".repeat(65_536).as_bytes());
+    let reply = limit.reply().unwrap();
+    assert_eq!((reply.status, reply.any_code()), (400, 104_001));
 }
 
 #[test]
