@@ -143,23 +143,12 @@ fn subcommand(request: &'static OperatorRequest) -> Command {
                 _ => arg,
             }
         }));
-    if !CHANGE_WHAT_IS_GIVEN.contains(&request.name) {
+    if !request.changes_what_is_given() {
         return command;
     }
-    // Without any of them the request would change nothing and be reported as done.
-    let optional = request.fields.iter().filter(|field| !field.required);
     let changed = ArgGroup::new("changed").required(true).multiple(true);
-    command.group(changed.args(optional.map(|field| field.name)))
+    command.group(changed.args(request.optional_fields().map(|field| field.name)))
 }
-
-/// Requests in which absent fields keep their values.
-const CHANGE_WHAT_IS_GIVEN: [&str; 5] = [
-    "set-pool",
-    "set-service-fees",
-    "set-account-opening",
-    "set-limits",
-    "set-delays",
-];
 
 /// Tables of amounts that are not amounts of a listed token: fees of the chain, which are only displayed.
 const WITHOUT_SYMBOL: &str = "onchain";
@@ -495,7 +484,7 @@ mod tests {
         for request in &OPERATOR_REQUESTS {
             let keeps = request.about.ends_with("absent fields keep their values")
                 || request.about.ends_with("absent tables keep their values");
-            let is_known = CHANGE_WHAT_IS_GIVEN.contains(&request.name);
+            let is_known = request.changes_what_is_given();
             assert_eq!(keeps, is_known, "{}", request.name);
             if keeps {
                 let pool = "0x00000000000000000000000000000000000000bb";

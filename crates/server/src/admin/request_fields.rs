@@ -120,6 +120,9 @@ impl<'a> Fields<'a> {
         {
             return Err(WireError::new("unknown field").within(unknown));
         }
+        if request.changes_what_is_given() {
+            is_something_asked(request, object)?;
+        }
         Ok(Self { object, venue })
     }
 
@@ -243,6 +246,21 @@ impl<'a> Fields<'a> {
             other => Err(WireError::new(format!("expected an object, found {other}"))),
         })
     }
+}
+
+/// An error if the body of a request that changes what is given has none of the fields that change something.
+fn is_something_asked(request: &OperatorRequest, object: Object<'_>) -> Read<()> {
+    for field in request.optional_fields() {
+        if object.optional(field.name, |_| Ok(()))?.is_some() {
+            return Ok(());
+        }
+    }
+    let names: Vec<_> = request.optional_fields().map(|field| field.name).collect();
+    Err(WireError::new(format!(
+        "{} asks for no change: give at least one of the fields {}; absent ones keep their values",
+        request.name,
+        names.join(", ")
+    )))
 }
 
 /// Symbol and decimals of a token; `None` if it is not listed.

@@ -54,6 +54,28 @@ pub struct OperatorRequest {
     pub example: &'static str,
 }
 
+/// Requests that change what is given: absent fields keep their values.
+const CHANGE_WHAT_IS_GIVEN: [&str; 5] = [
+    "set-pool",
+    "set-service-fees",
+    "set-account-opening",
+    "set-limits",
+    "set-delays",
+];
+
+impl OperatorRequest {
+    /// Whether absent fields keep their values. Without any optional field such a request would change nothing and be
+    /// reported as done.
+    pub fn changes_what_is_given(&self) -> bool {
+        CHANGE_WHAT_IS_GIVEN.contains(&self.name)
+    }
+
+    /// The fields that need not be given.
+    pub fn optional_fields(&self) -> impl Iterator<Item = &'static Field> {
+        self.fields.iter().filter(|field| !field.required)
+    }
+}
+
 /// The request with this name.
 pub fn find(name: &str) -> Option<&'static OperatorRequest> {
     OPERATOR_REQUESTS

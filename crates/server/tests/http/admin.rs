@@ -10,7 +10,7 @@ use cambist_server::admin::{
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
-use crate::support::trader::Trader;
+use crate::support::trader::{POOL, Trader, list_pool};
 use crate::support::{BASE, Call, Connection, Exchange, LOW_ORDER, ONE, Reply};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
@@ -180,6 +180,54 @@ fn an_unknown_or_missing_field_is_named() {
     assert_eq!(held.total, 1_000 * ONE + 15);
     let shown = operator.look("account", &format!("account={account}"));
     assert_eq!(shown.good()["balances"][0]["total"], held.total.to_string());
+}
+
+/// It would be answered as done, and be an entry of the log.
+#[test]
+fn a_request_that_changes_nothing_is_refused() {
+    let exchange = Exchange::start();
+    list_pool(&exchange);
+    let operator = OperatorListener::open(&exchange);
+    let pool = json!({"pool": POOL.to_string()});
+    let log = || operator.look("log", "").good().clone();
+    let before = log();
+    let mut refused = Vec::new();
+    for request in OPERATOR_REQUESTS
+        .iter()
+        .filter(|r| r.changes_what_is_given())
+    {
+        let first = request.optional_fields().next().unwrap().name;
+        for given in [None, Some(Value::Null), Some(json!(""))] {
+            let mut body = match request.name {
+                "set-pool" => pool.clone(),
+                _ => json!({}),
+            };
+            if let Some(given) = given {
+                body[first] = given;
+            }
+            let reply = operator.request(request.name, &body);
+            assert_eq!(reply.code(), 100_001, "{body}: {}", reply.text);
+            let message = reply.message();
+            assert!(message.contains("asks for no change"), "{message}");
+            assert!(message.contains(first), "{message}");
+        }
+        refused.push(request.name);
+    }
+    assert_eq!(refused.len(), 5, "{refused:?}");
+    assert_eq!(log(), before);
+    // No body at all, and on the other side one field, also with the value that is set already.
+    let call = Call::new("POST", format!("{PREFIX}set-limits"));
+    assert_eq!(operator.call(call).code(), 100_001);
+    for (name, body) in [
+        ("set-limits", json!({"orders_page": 50})),
+        ("set-service-fees", json!({"transfer": {}})),
+        ("set-delays", json!({"order_ms": 0})),
+        ("set-account-opening", json!({"order_minimum": false})),
+        ("set-pool", json!({"pool": POOL.to_string(), "swaps": true})),
+    ] {
+        operator.request(name, &body).good();
+    }
+    assert_ne!(log(), before);
 }
 
 #[test]
@@ -549,7 +597,7 @@ fn what_a_request_costs_is_the_same_list_in_both_places() {
     let alice = exchange.customer(1);
     let operator = OperatorListener::open(&exchange);
     for fees in [
-        json!({}),
+        json!({"onchain": {"withdraw": "9"}}),
         json!({"transfer": {"QQQ": "5"}, "update": {"AAA": "7"}, "withdrawal": {"QQQ": "1", "AAA": "2"}}),
     ] {
         operator.request("set-service-fees", &fees).good();
