@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 
 pub use cambist_daemon::error_exit::of;
+use cambist_daemon::telemetry::log;
 pub use cambist_host::exit::{Exit, Failure, with_failures};
 use cambist_store::StoreError;
 
@@ -32,8 +33,14 @@ pub fn as_json(error: &anyhow::Error) -> serde_json::Value {
     serde_json::json!({"error": line(error), "exit": of(error).code()})
 }
 
-/// Prints an error and its causes to stderr, one line each.
+/// Prints an error and its causes to stderr, one line each; as one line of a log of JSON.
 pub fn print_all_errors(error: &anyhow::Error) {
+    if log::is_json() {
+        let exit = of(error);
+        let is_bug = exit == Exit::Bug;
+        tracing::error!(exit = exit.code(), is_bug, "{}", line(error));
+        return;
+    }
     print_error(error);
     let mut stderr = std::io::stderr().lock();
     for cause in causes(error).iter().skip(1) {
@@ -46,11 +53,19 @@ pub fn print_all_errors(error: &anyhow::Error) {
 
 /// Prints a message to stderr.
 pub fn print_error(what: &impl std::fmt::Display) {
+    if log::is_json() {
+        tracing::error!("{what}");
+        return;
+    }
     print_labelled("error", 31, what);
 }
 
 /// Prints a message about something that was done nevertheless to stderr.
 pub fn print_warning(what: &impl std::fmt::Display) {
+    if log::is_json() {
+        tracing::warn!("{what}");
+        return;
+    }
     print_labelled("warning", 33, what);
 }
 
@@ -70,7 +85,11 @@ fn print_labelled(label: &str, colour: u8, what: &impl std::fmt::Display) {
 pub fn on_panic() {
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        print(info);
+        if log::is_json() {
+            tracing::error!(exit = Exit::Bug.code(), is_bug = true, "{info}");
+        } else {
+            print(info);
+        }
         std::process::exit(i32::from(Exit::Bug.code()));
     }));
 }

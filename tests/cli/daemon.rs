@@ -1,8 +1,9 @@
 //! Access to a state folder, commands without a running daemon, the service unit.
 
 use std::path::Path;
+use std::process::Output;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{Folder, cambist, configured, example, exit, json, stderr};
 
@@ -93,6 +94,84 @@ fn an_address_in_use_leaves_no_new_exchange_behind() {
         "{message}"
     );
     assert!(!data.exists());
+}
+
+/// The lines on stderr, each of them JSON.
+fn log_lines(output: &Output) -> Vec<Value> {
+    let text = stderr(output);
+    let lines = text.lines().map(|line| {
+        serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line:?}"))
+    });
+    lines.collect()
+}
+
+/// The last line of a log of JSON is the error that ended the process, with the fields of every other line; with
+/// another format, and before the file is read, it is text.
+#[test]
+fn the_error_that_ends_a_process_is_a_line_of_a_log_of_json() {
+    let folder = Folder::new("json-errors");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let venue = exchange_on(&folder, &address);
+    let daemon = configured(&folder);
+    let ask_json = |file: &str, format: &str| {
+        let text = std::fs::read_to_string(file).unwrap();
+        let text = ["auto", "human", "json"].iter().fold(text, |text, old| {
+            text.replace(
+                &format!("format = \"{old}\""),
+                &format!("format = \"{format}\""),
+            )
+        });
+        std::fs::write(file, text).unwrap();
+    };
+    let cases: [(&[&str], &str, i32, String); 2] = [
+        (&["venue"], &venue, 1, format!("{address} is in use")),
+        (
+            &["run", "--for", "5s"],
+            &daemon,
+            2,
+            "use 'cambist drain'".to_owned(),
+        ),
+    ];
+    for (command, file, code, message) in cases {
+        let run = || cambist(&[command, &["--config", file]].concat());
+        ask_json(file, "json");
+        let output = run();
+        assert_eq!(exit(&output), code, "{}", stderr(&output));
+        let lines = log_lines(&output);
+        let last = lines.last().unwrap();
+        assert!(
+            last["message"].as_str().unwrap().contains(&message),
+            "{last}"
+        );
+        assert_eq!(
+            (&last["level"], &last["exit"]),
+            (&json!("ERROR"), &json!(code))
+        );
+        assert!(
+            last["timestamp"].is_string() && last["target"].is_string(),
+            "{last}"
+        );
+        let errors = lines.iter().filter(|line| line["level"] == "ERROR").count();
+        assert_eq!(errors, 1, "{lines:?}");
+        for other in ["human", "auto"] {
+            ask_json(file, other);
+            let text = stderr(&run());
+            let found = text.lines().find(|line| line.starts_with("error: "));
+            assert!(found.is_some_and(|line| line.contains(&message)), "{text}");
+        }
+        // Before the file is known to be right there is no log.
+        ask_json(file, "json");
+        let text = std::fs::read_to_string(file).unwrap();
+        std::fs::write(file, format!("no_such_key = 1\n{text}")).unwrap();
+        let output = run();
+        assert_eq!(exit(&output), 77);
+        assert!(
+            stderr(&output).starts_with("error: "),
+            "{}",
+            stderr(&output)
+        );
+    }
 }
 
 #[test]

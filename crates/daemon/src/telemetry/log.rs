@@ -1,7 +1,7 @@
 //! The log: text on a terminal, JSON otherwise, always on stderr. Lines are counted by level.
 
 use std::io::IsTerminal;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tracing::level_filters::LevelFilter;
 use tracing::{Event, Level, Subscriber};
@@ -15,6 +15,9 @@ use cambist_config::log::{LogConfig, LogFormat};
 
 /// Lines by level: error, warn, info. The log is global, so its counters are too.
 static LINES: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+
+/// Whether the configuration asks for lines of JSON.
+static IS_JSON: AtomicBool = AtomicBool::new(false);
 
 /// Starts the log of this process. Further calls have no effect.
 pub fn start(config: LogConfig) {
@@ -39,7 +42,15 @@ pub fn start(config: LogConfig) {
     };
     if started.is_err() {
         tracing::debug!("the log is already initialised");
+        return;
     }
+    IS_JSON.store(config.format == LogFormat::Json, Ordering::Relaxed);
+}
+
+/// Whether the log was started with `log.format = "json"`: everything on stderr is a line of JSON from then on, the
+/// error that ends the process included. Before that, and with `auto`, such errors are text.
+pub fn is_json() -> bool {
+    IS_JSON.load(Ordering::Relaxed)
 }
 
 /// Lines of JSON. Fields are keys beside those of the format, and have none of their names.
