@@ -158,6 +158,39 @@ fn kept_exchanges_are_verified_and_exported_as_they_were_then() {
     }
 }
 
+/// Nothing of an export is printed before the account is known to exist.
+#[test]
+fn an_export_of_an_account_that_does_not_exist_prints_nothing() {
+    let mut opened_later = 0;
+    for kept in kept("exchange-") {
+        let name = name(&kept);
+        let folder = unpacked(&kept, "unknown");
+        let data = folder.0.join("data").display().to_string();
+        let export =
+            |account: &str| cambist(&["venue", "export", "--data", &data, "--account", account]);
+        let output = export("4000000000");
+        assert_eq!(exit(&output), 1, "{name}: {}", stderr(&output));
+        assert_eq!(stdout(&output), "", "{name}");
+        let message = stderr(&output);
+        assert!(message.contains("has no account 4000000000"), "{message}");
+        for entry in std::fs::read_dir(&kept).unwrap() {
+            let file = entry.unwrap().file_name().into_string().unwrap();
+            let account = file
+                .strip_prefix("export-")
+                .and_then(|file| file.split_once('.'));
+            let Some((account, _)) = account else {
+                continue;
+            };
+            // One that was opened within the history has all lines from the first on too.
+            let lines = lines(&stdout(&export(account)));
+            assert_eq!(lines[0]["line"], "opening", "{name} {account}");
+            assert_eq!(lines.last().unwrap()["line"], "end", "{name} {account}");
+            opened_later += u32::from(lines[1]["line"] != "opening_balance");
+        }
+    }
+    assert!(opened_later > 0);
+}
+
 /// Packs a folder to be kept; does nothing in a normal run of the tests.
 #[test]
 fn pack() {

@@ -356,8 +356,8 @@ fn the_auditor_agrees_and_finds_what_is_wrong() {
     let venue = export(stage.folder.path());
     let data = stage.path("venue-data").display().to_string();
     let unknown = ["venue", "export", "--data", &data, "--account", "9"];
-    let (code, _, log) = run(stage.folder.path(), "unknown", &unknown, SOON);
-    assert_eq!(code, 1);
+    let (code, printed, log) = run(stage.folder.path(), "unknown", &unknown, SOON);
+    assert_eq!((code, printed.as_str()), (1, ""));
     assert!(log.contains("has no account 9"), "{log}");
     let state = stage.path("daemon-state");
     assert_agrees_and_finds(

@@ -22,7 +22,8 @@ pub struct Lines<'a> {
     out: &'a mut dyn Write,
     account: AccountId,
     now: VenueTime,
-    known: bool,
+    /// Lines from before the account existed. They are written as soon as it does; without it nothing is.
+    held: Option<String>,
     submissions: Submissions,
     failed: std::io::Result<()>,
 }
@@ -34,15 +35,15 @@ impl<'a> Lines<'a> {
             out,
             account: AccountId(account),
             now: VenueTime(0),
-            known: false,
+            held: Some(String::new()),
             submissions: Submissions::default(),
             failed: Ok(()),
         }
     }
 
-    /// Whether the account exists at the end.
+    /// Whether the account has existed so far.
     pub const fn is_known(&self) -> bool {
-        self.known
+        self.held.is_none()
     }
 
     /// Ends the output; an error if a write failed.
@@ -52,6 +53,14 @@ impl<'a> Lines<'a> {
 
     /// Writes an item of the history.
     pub fn write_record(&mut self, record: &HistoryRecord<'_>) {
+        let (HistoryRecord::Opening { venue, .. }
+        | HistoryRecord::Asked { venue, .. }
+        | HistoryRecord::Closing { venue, .. }) = record;
+        if venue.account(self.account).is_some()
+            && let Some(held) = self.held.take()
+        {
+            self.failed = self.out.write_all(held.as_bytes());
+        }
         match record {
             HistoryRecord::Opening { position, venue } => {
                 let delays = venue.config().delays;
@@ -88,7 +97,10 @@ impl<'a> Lines<'a> {
     }
 
     fn line(&mut self, value: &Value) {
-        if self.failed.is_ok() {
+        if let Some(held) = &mut self.held {
+            held.push_str(&value.to_string());
+            held.push('\n');
+        } else if self.failed.is_ok() {
             self.failed = writeln!(self.out, "{value}");
         }
     }
@@ -179,7 +191,6 @@ impl<'a> Lines<'a> {
     }
 
     fn closing(&mut self, venue: &Venue) {
-        self.known = venue.account(self.account).is_some();
         // A query may advance the time: made on a copy.
         let mut asked = venue.clone();
         let account = self.account;
