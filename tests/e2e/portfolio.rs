@@ -7,7 +7,7 @@ use serde_json::Value;
 use toml::Table;
 
 use crate::kraken_daemon::stage::{SOON, on_kraken, usual};
-use crate::support::http::{body, metric};
+use crate::support::http::{body, metric, page};
 use crate::support::process::run;
 use crate::support::stage::{lively, quick};
 use crate::support::{Edit, Program, Proxy, Stage, until};
@@ -177,6 +177,18 @@ fn a_venue_that_was_drained_before_is_no_error_of_the_drain_of_all() {
     );
     let (_, shown, _) = both.prose("status --venue kraken");
     assert!(shown.contains(&format!("{text}\n")), "{shown}");
+    // Its pages state the same, those of the other venue do not.
+    let address = both.kraken.pages("daemon", &mut daemon);
+    let (head, ready) = page(&address, "/readyz").unwrap();
+    assert!(head.contains(" 503 "), "{head}");
+    assert_eq!(ready, format!("not ready: {text} (exit code 0)\n"));
+    for path in ["/status", "/page.json"] {
+        let page = body(&address, path).unwrap();
+        assert!(page.contains(text), "{path}: {page}");
+    }
+    let address = both.exchange.pages("daemon", &mut daemon);
+    let (_, ready) = page(&address, "/readyz").unwrap();
+    assert!(!ready.contains("has ended"), "{ready}");
     let (code, answer, log) = both.command("drain --wait");
     assert_eq!(code, 0, "{answer} {log}");
     for name in ["own", "kraken"] {

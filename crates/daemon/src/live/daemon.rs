@@ -96,6 +96,8 @@ pub async fn run(
     let venue = venue.map_or_else(|| daemon.venue.address(), str::to_owned);
     let listeners = Listeners::open(daemon, venue, clock, signals, earlier, notifier)?;
     let (callers, end) = (listeners.callers.clone(), listeners.end.clone());
+    // The process, and with it socket and pages, goes on for the other venues of a portfolio.
+    let pages = member.as_ref().map(|_| listeners.pages.clone());
     let opened = Opened {
         file,
         set,
@@ -108,8 +110,10 @@ pub async fn run(
     };
     let run = Box::pin(opened.run(daemon, member)).await;
     if let Err(error) = &run {
-        // The process, and with it the socket, goes on for the other venues of a portfolio.
         end.send_replace(Some(exit_report::failed(error)));
+    }
+    if let (Some(pages), Some(reply)) = (pages, end.borrow().as_ref()) {
+        pages.end(exit_report::status_of_end(reply));
     }
     callers.answered().await;
     run

@@ -15,6 +15,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use cambist_listener::{BindError, Limits};
+use serde_json::{Value, json};
 
 use super::page;
 use super::recording::RecordingStatus;
@@ -32,7 +33,7 @@ const LIMITS: Limits = Limits {
     shutdown_ms: 1_000,
 };
 
-/// What is served: a start, then the running daemon.
+/// What is served: a start, then the running daemon, and its end if the process goes on.
 #[derive(Clone)]
 pub enum Shown {
     /// A start in progress.
@@ -41,6 +42,38 @@ pub enum Shown {
     Running(Arc<Telemetry>),
     /// A recording of depth.
     Recording(Arc<RecordingStatus>),
+    /// A venue's part of a portfolio that has ended, while the process goes on for the others.
+    Ended(Arc<Ended>),
+}
+
+/// What a part showed last, and the status of its end.
+pub struct Ended {
+    last: Shown,
+    end: Value,
+}
+
+impl Ended {
+    /// How it ended, in a sentence.
+    fn text(&self) -> &str {
+        self.end["end"]["text"].as_str().unwrap_or_default()
+    }
+
+    /// What was known last, as that of a part that has ended.
+    fn status(&self) -> Value {
+        let mut page = self.last.status();
+        for key in ["state", "end"] {
+            page[key] = self.end[key].clone();
+        }
+        page["line"] = self.text().into();
+        for key in ["alive", "ready"] {
+            page[key] = false.into();
+        }
+        // Nothing is asked or waited for any more.
+        for key in ["drain", "outage"] {
+            page[key] = Value::Null;
+        }
+        page
+    }
 }
 
 impl Shown {
@@ -49,16 +82,25 @@ impl Shown {
             Self::Starting(starting) => starting.telemetry.render(),
             Self::Running(telemetry) => telemetry.render(),
             Self::Recording(recording) => recording.render(),
+            Self::Ended(ended) => ended.last.metrics(),
         }
     }
 
-    fn is_alive(&self) -> bool {
-        match self {
+    /// Whether decisions go on, and why not.
+    fn health(&self) -> (bool, String) {
+        let alive = match self {
             Self::Starting(starting) => starting.telemetry.health().alive,
             Self::Running(telemetry) => telemetry.health().alive,
             // An error of one market ends the process.
             Self::Recording(_) => true,
-        }
+            Self::Ended(ended) => return (false, format!("{}\n", ended.text())),
+        };
+        let text = if alive {
+            "alive\n"
+        } else {
+            "the event loop does not respond\n"
+        };
+        (alive, text.to_owned())
     }
 
     fn begin_timeline(&self) {
@@ -72,44 +114,54 @@ impl Shown {
             Self::Starting(starting) => (false, starting.line() + "\n"),
             Self::Running(telemetry) => telemetry.readiness(),
             Self::Recording(recording) => recording.readiness(),
+            Self::Ended(ended) => {
+                let exit = &ended.end["end"]["exit"];
+                let text = format!("not ready: {} (exit code {exit})\n", ended.text());
+                (false, text)
+            }
         }
     }
 
     /// The data of the page.
-    pub(super) fn page(&self) -> serde_json::Value {
+    pub(super) fn page(&self) -> Value {
         match self {
             Self::Starting(starting) => {
-                serde_json::json!({"status": starting.status(), "markets": []})
+                json!({"status": starting.status(), "markets": []})
             }
             Self::Running(telemetry) => telemetry.page(),
             Self::Recording(recording) => {
-                serde_json::json!({"status": recording.status(), "markets": []})
+                json!({"status": recording.status(), "markets": []})
             }
+            // Books and orders of before its end are no state of now.
+            Self::Ended(ended) => json!({"status": ended.status(), "markets": []}),
         }
     }
 
     /// The marks of the timeline from a number on.
-    pub(super) fn timeline(&self, from: u64) -> serde_json::Value {
+    pub(super) fn timeline(&self, from: u64) -> Value {
         match self {
-            Self::Starting(_) | Self::Recording(_) => serde_json::json!({"next": 0, "marks": []}),
+            Self::Starting(_) | Self::Recording(_) => json!({"next": 0, "marks": []}),
             Self::Running(telemetry) => telemetry.timeline(from),
+            Self::Ended(ended) => ended.last.timeline(from),
         }
     }
 
     /// Why an entry of the timeline happened, if it is kept.
-    pub(super) fn timeline_why(&self, number: u64) -> Option<serde_json::Value> {
+    pub(super) fn timeline_why(&self, number: u64) -> Option<Value> {
         match self {
             Self::Starting(_) | Self::Recording(_) => None,
             Self::Running(telemetry) => telemetry.timeline_why(number),
+            Self::Ended(ended) => ended.last.timeline_why(number),
         }
     }
 
     /// Everything known, as JSON.
-    pub(crate) fn status(&self) -> serde_json::Value {
+    pub(crate) fn status(&self) -> Value {
         match self {
             Self::Starting(starting) => starting.status(),
             Self::Running(telemetry) => telemetry.status(),
             Self::Recording(recording) => recording.status(),
+            Self::Ended(ended) => ended.status(),
         }
     }
 }
@@ -129,6 +181,12 @@ impl Pages {
     pub fn show(&self, shown: Shown) {
         shown.begin_timeline();
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = shown;
+    }
+
+    /// What is served is that of a part that has ended from now on. `end` is the status of its end.
+    pub fn end(&self, end: Value) {
+        let last = self.now();
+        self.show(Shown::Ended(Arc::new(Ended { last, end })));
     }
 
     pub(super) fn now(&self) -> Shown {
@@ -289,30 +347,21 @@ async fn metrics(State(pages): State<Pages>) -> Response {
 }
 
 async fn healthz(State(pages): State<Pages>) -> Response {
-    health_response(
-        pages.now().is_alive(),
-        "alive\n",
-        "the event loop does not respond\n",
-    )
+    health_response(pages.now().health())
 }
 
 async fn readyz(State(pages): State<Pages>) -> Response {
-    let (ready, text) = pages.now().readiness();
-    if ready {
-        text.into_response()
-    } else {
-        (StatusCode::SERVICE_UNAVAILABLE, text).into_response()
-    }
+    health_response(pages.now().readiness())
 }
 
 async fn status(State(pages): State<Pages>) -> Response {
     axum::Json(pages.now().status()).into_response()
 }
 
-fn health_response(good: bool, yes: &'static str, no: &'static str) -> Response {
+fn health_response((good, text): (bool, String)) -> Response {
     if good {
-        yes.into_response()
+        text.into_response()
     } else {
-        (StatusCode::SERVICE_UNAVAILABLE, no).into_response()
+        (StatusCode::SERVICE_UNAVAILABLE, text).into_response()
     }
 }

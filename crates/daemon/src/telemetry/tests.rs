@@ -661,6 +661,61 @@ fn pages_are_served_to_local_names_only() {
     });
 }
 
+/// A part of a portfolio that has ended states that, and its outcome, on every page; until then nothing does.
+#[test]
+fn the_pages_of_a_part_that_has_ended_state_its_outcome() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let listener = http::Listener::bind("127.0.0.1:0".parse().unwrap(), 64).unwrap();
+        let address = listener.address();
+        let telemetry = Arc::new(telemetry());
+        let pages = http::Pages::new(http::Shown::Running(Arc::clone(&telemetry)));
+        let served = tokio::spawn(listener.serve(pages.clone(), std::future::pending()));
+        telemetry.tick(1);
+        let text = "the part of this venue has ended: the store failed";
+        let paths = ["/healthz", "/readyz", "/status", "/page.json"];
+        for path in paths {
+            let before = ask(address, path, "localhost").await;
+            assert!(!before.contains("has ended"), "{path}: {before}");
+        }
+        let reply = serde_json::json!({
+            "done": false, "proven": false, "error": "the store failed", "exit": 1,
+        });
+        pages.end(crate::live::exit_report::status_of_end(&reply));
+        for path in paths {
+            let after = ask(address, path, "localhost").await;
+            assert!(after.contains(text), "{path}: {after}");
+            assert!(!after.contains("does not respond"), "{path}: {after}");
+        }
+        let health = ask(address, "/healthz", "localhost").await;
+        assert!(health.starts_with("HTTP/1.1 503"), "{health}");
+        let ready = ask(address, "/readyz", "localhost").await;
+        assert!(ready.starts_with("HTTP/1.1 503"), "{ready}");
+        assert!(
+            ready.ends_with(&format!("not ready: {text} (exit code 1)\n")),
+            "{ready}"
+        );
+        let status = ask(address, "/status", "localhost").await;
+        let (_, body) = status.split_once("\r\n\r\n").unwrap();
+        let status: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert_eq!(
+            (&status["state"], &status["line"]),
+            (&"ended".into(), &text.into())
+        );
+        assert_eq!(
+            (&status["alive"], &status["ready"]),
+            (&false.into(), &false.into())
+        );
+        assert_eq!(status["end"]["exit"], 1);
+        let metrics = ask(address, "/metrics", "localhost").await;
+        assert!(metrics.contains("cambist_build_info"), "{metrics}");
+        served.abort();
+    });
+}
+
 /// What is owed to shares is shown by token, and what is not known is not 0.
 #[test]
 fn fees_that_are_owed_are_shown_while_they_are_known() {
