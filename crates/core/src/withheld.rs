@@ -28,6 +28,9 @@ pub enum Unit {
     Count,
 }
 
+/// The key of the highest age of a book.
+const DEPTH_AGE: &str = "poll.depth_age_max_ms";
+
 /// Marks that there is no key.
 const NO_KEY: u8 = u8::MAX;
 
@@ -101,13 +104,22 @@ impl Withheld {
         matches!(self.control, Control::ProcessStale) && self.value.is_none()
     }
 
+    /// Whether there is no book whose age is known.
+    fn is_without_book(&self) -> bool {
+        let is_stale = matches!(self.control, Control::StaleData) && self.value.is_none();
+        is_stale && self.unit == Unit::Ms && self.key() == Some(DEPTH_AGE)
+    }
+
     /// Whether it occurs in normal operation.
     pub const fn is_routine(&self) -> bool {
         self.is_awaited() || self.control.is_routine()
     }
 
     /// The reason as a sentence.
-    pub const fn sentence(&self) -> &'static str {
+    pub fn sentence(&self) -> &'static str {
+        if self.is_without_book() {
+            return "the book was not read since the start, or since a gap in time after which the book of before does not count";
+        }
         if self.is_awaited() {
             return "the process of the strategy was sent a view and may still answer in time";
         }
@@ -240,6 +252,14 @@ mod tests {
         assert!(!slow.is_alike(&asked) && asked.is_alike(&asked));
         assert_eq!(slow.sentence(), Control::ProcessStale.sentence());
         assert!(asked.sentence() != slow.sentence() && asked.remedy() != slow.remedy());
+        let book = |compared| Withheld::compared(Control::StaleData, compared).sentence();
+        let unread = book(Compared::unknown(Unit::Ms, DEPTH_AGE, 5_000));
+        assert!(unread.contains("gap in time"), "{unread}");
+        let old = book(Compared::new(Unit::Ms, DEPTH_AGE, 5_001, 5_000));
+        let balances = "poll.balances_age_max_ms";
+        let other = book(Compared::unknown(Unit::Ms, balances, 5_000));
+        let plain = Withheld::plain(Control::StaleData).sentence();
+        assert_eq!([old, other, plain], [Control::StaleData.sentence(); 3]);
         let huge = Compared::new(Unit::Quote, "", u128::MAX, 1_u8);
         assert_eq!(huge.value, Some(i128::MAX));
     }

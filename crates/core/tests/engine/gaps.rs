@@ -33,6 +33,19 @@ fn a_suspension_is_detected_and_nothing_is_sent_before_everything_is_read_again(
             .any(|n| matches!(n, Notification::Slept { ms } if *ms >= 58_000))
     );
     assert_eq!(bench.sealed.len(), sent, "nothing is known yet");
+    // The book of before does not count, and an age of it would be made up.
+    let stale = bench.notifications.iter().filter_map(|note| match note {
+        Notification::Withheld { withheld, .. } => withheld.filter(|why| {
+            why.control == Control::StaleData && why.key() == Some("poll.depth_age_max_ms")
+        }),
+        _ => None,
+    });
+    let stale: Vec<_> = stale.map(|why| (why.value, why.sentence())).collect();
+    assert!(!stale.is_empty());
+    for (age, sentence) in stale {
+        assert_eq!(age, None);
+        assert!(sentence.contains("gap in time"), "{sentence}");
+    }
     bench.queries_lost = false;
     for id in bench.sealed_ids() {
         bench.show(id, OrderStatus::Expired, 0);

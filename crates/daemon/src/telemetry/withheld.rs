@@ -192,6 +192,11 @@ pub fn text(spec: &MarketSpec, why: &Withheld) -> String {
             let (left, limit) = (number(Some(value)), number(Some(limit)));
             Some(format!("{left} is left of more than {limit}"))
         }
+        // The age of a book that was not read.
+        (Unit::Ms, None, Some(limit)) if why.control == Control::StaleData => {
+            let limit = number(Some(limit));
+            Some(format!("its age is unknown, at most {limit} are allowed"))
+        }
         (_, value, limit) => Some(format!("{} against {}", number(value), number(limit))),
     };
     match (compared, key) {

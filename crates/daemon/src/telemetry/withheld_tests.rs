@@ -123,7 +123,7 @@ fn a_reason_is_reported_with_its_numbers_and_the_key() {
     let old = Compared::unknown(Unit::Ms, "poll.depth_age_max_ms", 5_000);
     assert_eq!(
         text(Withheld::compared(Control::StaleData, old)),
-        "an input that the decision needs is too old or missing: unknown against 5.0 s (poll.depth_age_max_ms)"
+        "the book was not read since the start, or since a gap in time after which the book of before does not count: its age is unknown, at most 5.0 s are allowed (poll.depth_age_max_ms)"
     );
     let left = Compared {
         key: "risk.pause_s",

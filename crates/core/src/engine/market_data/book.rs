@@ -21,6 +21,9 @@ use crate::engine::market_data::departed::Departed;
 /// Refused snapshots with increasing timestamps after which a restarted venue is accepted.
 const RESYNC_AFTER: u32 = 3;
 
+/// In place of the timestamp of a depth that counts as unread.
+const UNREAD: VenueTime = VenueTime(u64::MAX);
+
 /// An own order as a snapshot may contain it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OwnLevel {
@@ -177,14 +180,17 @@ impl MarketBook {
         self.departed.include(drawn, own);
     }
 
-    /// The depth may be older than it seems: it is not priced from until the next one is accepted.
+    /// The depth may be older than it seems: it counts as unread, and is not priced from, until the next one is accepted.
     pub(crate) fn invalidate(&mut self) {
         self.snapshot_at = Time(0);
+        self.snapshot_time = UNREAD;
     }
 
-    /// Age of the accepted depth in milliseconds; `None` before the first.
+    /// Age of the accepted depth in milliseconds; `None` before the first, and while it counts as unread: how old it is
+    /// is not known then.
     pub(crate) fn age_ms(&self, now: Time) -> Option<u64> {
-        self.depth.is_some().then(|| now.ms_since(self.snapshot_at))
+        let is_read = self.depth.is_some() && self.snapshot_time != UNREAD;
+        is_read.then(|| now.ms_since(self.snapshot_at))
     }
 
     /// Venue time of the accepted depth.
@@ -367,15 +373,19 @@ mod tests {
     }
 
     #[test]
-    fn a_depth_that_may_be_older_than_it_seems_is_old_until_the_next() {
+    fn a_depth_that_may_be_older_than_it_seems_has_no_age_until_the_next() {
         let (mut book, now) = (MarketBook::default(), Time::from_ms(1_000));
         let taken = book.take(now, now, &versioned(1, 50_000, 7), OwnLevels::new());
         assert_eq!((taken, book.age_ms(now)), (Ok(()), Some(0)));
         book.invalidate();
-        assert_eq!(book.age_ms(now), Some(1_000));
+        assert_eq!(book.age_ms(now), None, "an age would be made up");
+        book.update_age(now, VenueTime(50_100));
+        assert_eq!(book.age_ms(now), None);
         let later = now.plus_ms(300);
         let taken = book.take(later, later, &versioned(2, 50_300, 7), OwnLevels::new());
         assert_eq!((taken, book.age_ms(later)), (Ok(()), Some(0)));
+        let old = later.plus_ms(5_001);
+        assert_eq!(book.age_ms(old), Some(5_001), "only old");
     }
 
     #[test]
