@@ -250,9 +250,9 @@ fn disk(daemon: &Daemon, all: &mut Findings) {
         let Some(there) = folder.ancestors().find(|folder| folder.exists()) else {
             continue;
         };
-        match rustix::fs::statvfs(there) {
-            Ok(found) => {
-                let free_mb = found.f_bavail.saturating_mul(found.f_frsize) / 1_000_000;
+        match cambist_host::folder::free_bytes(there) {
+            Ok(free) => {
+                let free_mb = free / 1_000_000;
                 let found_text = format!("{} MB free for {}", free_mb, folder.display());
                 if free_mb < needed_mb {
                     all.warn(

@@ -89,6 +89,8 @@ pub struct Exchange {
     pub create_data: bool,
     /// How much history is kept beyond what a start needs.
     pub retention: Retention,
+    /// Free bytes on the disk of the data folder below which the exchange warns.
+    pub free_min_bytes: u64,
     /// How far a folder's time may be ahead of the system clock at a start.
     pub time_ahead_max_ms: u64,
     /// Kraken's interface, if it is served.
@@ -241,6 +243,7 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<(Exchange, Option<Pl
         data_dir: data.dir,
         create_data: data.create,
         time_ahead_max_ms: data.time_ahead_max_ms,
+        free_min_bytes: data.free_min_bytes,
         retention: data.retention,
         kraken,
         admin,
@@ -264,6 +267,7 @@ struct Data {
     dir: Option<PathBuf>,
     create: bool,
     retention: Retention,
+    free_min_bytes: u64,
     time_ahead_max_ms: u64,
 }
 
@@ -273,6 +277,7 @@ fn data(mut section: Section<'_, '_>, folder: &Path) -> Data {
     let keep_days = section.number("keep_days", 30, 0..=36_500);
     let time_ahead_max_s = section.number("time_ahead_max_s", 3_600, 0..=4_000_000_000);
     let keep_mb = section.number("keep_mb", 4_000, 0..=100_000_000);
+    let free_min_mb = section.number("free_min_mb", 1_000, 0..=100_000_000);
     section.finish();
     Data {
         dir: dir.map(|dir| folder.join(dir.value)),
@@ -281,6 +286,7 @@ fn data(mut section: Section<'_, '_>, folder: &Path) -> Data {
             days: small(keep_days.value),
             bytes: keep_mb.value.saturating_mul(1_000_000),
         },
+        free_min_bytes: free_min_mb.value.saturating_mul(1_000_000),
         time_ahead_max_ms: time_ahead_max_s.value.saturating_mul(1_000),
     }
 }

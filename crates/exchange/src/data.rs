@@ -46,6 +46,7 @@ pub fn open(folder: &Path, exchange: &Exchange) -> anyhow::Result<(Durable, Make
     let data = DataFolder::take(folder)
         .map_err(failure)?
         .with_retention(exchange.retention)
+        .with_free_min(exchange.free_min_bytes)
         .with_time_bound(Clock::system().now(), exchange.time_ahead_max_ms);
     let Some(durable) = data.recover().map_err(failure)? else {
         if !exchange.create_data {

@@ -13,6 +13,16 @@ use rustix::io::Errno;
 /// Name of the lock file.
 pub const LOCK: &str = "lock";
 
+/// Bytes that this user may still write on the file system of a path.
+///
+/// # Errors
+///
+/// The path cannot be read.
+pub fn free_bytes(path: &Path) -> io::Result<u64> {
+    let found = rustix::fs::statvfs(path)?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
 /// Why a folder is not used. The texts begin with the folder's path.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {

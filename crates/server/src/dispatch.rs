@@ -14,7 +14,7 @@ use cambist_venue::{AccountId, Caller, Compat, Request, Response};
 use crate::api_keys::{KnownKeys, api_key_digest};
 use crate::clock::Clock;
 use crate::config::ServerConfig;
-use crate::durable::Log;
+use crate::durable::{FreeSpace, Log};
 use crate::error_response::ErrorResponse;
 use crate::key_requests::KeyRequests;
 use crate::keys::PreparedKeys;
@@ -45,6 +45,8 @@ pub(crate) struct Dispatch {
     pub keys: PreparedKeys,
     pub limiter: Limiter,
     pub clock: Clock,
+    /// Of the data folder, if there is one.
+    pub free_space: Option<FreeSpace>,
     pub public_url: Option<String>,
     /// The URLs that request signatures may cover, if a public one is configured.
     pub urls: Vec<String>,
@@ -59,7 +61,12 @@ pub(crate) struct Dispatch {
 }
 
 impl Dispatch {
-    pub fn new(config: &ServerConfig, state: State, log: Option<Log>) -> Self {
+    pub fn new(
+        config: &ServerConfig,
+        state: State,
+        log: Option<Log>,
+        free_space: Option<FreeSpace>,
+    ) -> Self {
         let (chain_id, strict) = {
             let config = state.venue.config();
             (config.chain_id, config.compat == Compat::Strict)
@@ -82,6 +89,7 @@ impl Dispatch {
             keys: PreparedKeys::new(config.prepared_keys_max),
             limiter: Limiter::new(config.rates),
             clock: config.clock.clone(),
+            free_space,
             public_url,
             urls,
             key_requests: KeyRequests::new(config.clock.now()),

@@ -1,5 +1,6 @@
 //! The server: bind, accept, advance the venue's time, stop.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -15,7 +16,7 @@ use crate::browsers::Browsers;
 use crate::clock_watch::ClockWatch;
 use crate::config::{ConnectionLimits, ServerConfig};
 use crate::dispatch::Dispatch;
-use crate::durable::{Durable, Log};
+use crate::durable::{Durable, FreeSpace, Log};
 use crate::in_process::InProcess;
 use crate::kraken::Kraken;
 use crate::router::router;
@@ -70,18 +71,25 @@ impl Server {
         venue: Venue,
         agents: Vec<Agents>,
     ) -> Result<Self, BindError> {
-        Self::bind_state(config, State::new(venue, agents), None)
+        Self::bind_state(config, State::new(venue, agents), None, None)
     }
 
     /// As [`Server::bind`], for an exchange that writes every input before it is answered.
     pub fn bind_durable(config: &ServerConfig, exchange: Durable) -> Result<Self, BindError> {
-        Self::bind_state(config, exchange.state, Some(exchange.log))
+        let Durable {
+            state,
+            log,
+            free_space,
+            ..
+        } = exchange;
+        Self::bind_state(config, state, Some(log), free_space)
     }
 
     fn bind_state(
         config: &ServerConfig,
         state: State,
         log: Option<Log>,
+        free_space: Option<FreeSpace>,
     ) -> Result<Self, BindError> {
         let listener = Listener::bind(config.listen, config.connections.listener())?
             .with_trusted_proxies(config.trusted_proxies.clone());
@@ -90,7 +98,7 @@ impl Server {
             limits: config.connections,
             browsers: Browsers::new(config.cors_origin.as_deref()),
             kraken: config.kraken.clone().map(Kraken::new),
-            shell: Arc::new(Dispatch::new(config, state, log)),
+            shell: Arc::new(Dispatch::new(config, state, log, free_space)),
         })
     }
 
@@ -120,6 +128,7 @@ impl Server {
             ended = tokio::select! {
                 () = shutdown => Ok(()),
                 why = self.shell.machine.broken() => Err(why.into()),
+                never = watch_free_space(&self.shell) => match never {},
                 () = let_time_pass(&self.shell, watch) => Err(self.shell.machine.why_broken().into()),
             };
             if let Some(data) = &self.shell.machine.market_data {
@@ -128,6 +137,14 @@ impl Server {
         };
         self.listener.serve(router, stop).await?;
         ended
+    }
+}
+
+/// Reports little free space of the data folder, if there is one; never completes.
+async fn watch_free_space(shell: &Dispatch) -> Infallible {
+    match &shell.free_space {
+        Some(space) => space.watch(&shell.clock).await,
+        None => std::future::pending().await,
     }
 }
 

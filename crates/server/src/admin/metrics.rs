@@ -58,5 +58,22 @@ pub(super) fn page(shell: &Dispatch) -> Result<Vec<u8>, ErrorResponse> {
         "Bytes of the batches of inputs written since the start.",
         bytes.to_string(),
     );
+    if let Some(space) = &shell.free_space {
+        // Space that cannot be read is no number.
+        if let Some(free) = space.bytes() {
+            metric(
+                "cambist_venue_disk_free_bytes",
+                "gauge",
+                "Bytes free on the disk of the data folder, read every ten seconds; absent without a data folder, and while they cannot be read.",
+                free.to_string(),
+            );
+        }
+        metric(
+            "cambist_venue_disk_free_min_bytes",
+            "gauge",
+            "Free bytes below which the exchange warns (data.free_min_mb); 0 if it does not.",
+            space.min_bytes().to_string(),
+        );
+    }
     Ok(text.into_bytes())
 }

@@ -1,7 +1,7 @@
 //! A data folder: creating an exchange in it, recovering one, and continuing its log.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
@@ -13,6 +13,7 @@ use crate::durable::archive::Retention;
 use crate::durable::commit::Log;
 use crate::durable::disk::{Disk, Folder};
 use crate::durable::files::{Files, segment_name};
+use crate::durable::free_space::FreeSpace;
 use crate::durable::generations::{GENERATIONS, Generations, Inventory};
 use crate::durable::log_format::{FolderId, Opening, Place};
 use crate::durable::log_writer::Writer;
@@ -24,9 +25,15 @@ use crate::state::State;
 /// Bytes of a segment.
 pub(super) const SEGMENT_BYTES: usize = 32 << 20;
 
+/// Free space below which a folder is reported, unless set otherwise.
+const FREE_MIN_BYTES: u64 = 1_000_000_000;
+
 /// A folder locked by this process.
 pub struct DataFolder {
     disk: Arc<dyn Disk>,
+    /// Of a folder of the file system.
+    path: Option<PathBuf>,
+    free_min_bytes: u64,
     segment_bytes: usize,
     retention: Retention,
     time_bound: Option<TimeBound>,
@@ -43,6 +50,8 @@ struct TimeBound {
 pub struct Durable {
     pub(crate) state: State,
     pub(crate) log: Log,
+    /// Of a folder of the file system.
+    pub(crate) free_space: Option<FreeSpace>,
     facts: RecoveryFacts,
 }
 
@@ -56,12 +65,18 @@ pub(super) struct Ready {
 impl DataFolder {
     /// Locks a folder, creating it if necessary, for one process.
     pub fn take(path: &Path) -> Result<Self, DataError> {
-        Ok(Self::on(Arc::new(Folder::take(path)?), SEGMENT_BYTES))
+        let folder = Self::on(Arc::new(Folder::take(path)?), SEGMENT_BYTES);
+        Ok(Self {
+            path: Some(path.to_owned()),
+            ..folder
+        })
     }
 
     pub(crate) fn on(disk: Arc<dyn Disk>, segment_bytes: usize) -> Self {
         Self {
             disk,
+            path: None,
+            free_min_bytes: FREE_MIN_BYTES,
             segment_bytes,
             retention: Retention::default(),
             time_bound: None,
@@ -79,6 +94,13 @@ impl DataFolder {
     #[must_use]
     pub const fn with_retention(mut self, retention: Retention) -> Self {
         self.retention = retention;
+        self
+    }
+
+    /// Sets the free space below which the folder is reported; 0 reports nothing.
+    #[must_use]
+    pub const fn with_free_min(mut self, bytes: u64) -> Self {
+        self.free_min_bytes = bytes;
         self
     }
 
@@ -236,6 +258,10 @@ impl DataFolder {
         Ok(Durable {
             state,
             log: Log::start(writer, segment_start, snapshots),
+            free_space: self
+                .path
+                .clone()
+                .map(|path| FreeSpace::new(path, self.free_min_bytes)),
             facts,
         })
     }

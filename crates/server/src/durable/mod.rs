@@ -22,6 +22,7 @@ pub(crate) mod data_folder;
 mod disk;
 mod dump;
 mod files;
+mod free_space;
 mod generations;
 mod history;
 pub(crate) mod history_reader;
@@ -51,6 +52,7 @@ pub use archive::Retention;
 pub use backup::{BackupFacts, Extent, backup, restore};
 pub(crate) use commit::{Log, LogState};
 pub use dump::{DumpFacts, dump};
+pub(crate) use free_space::FreeSpace;
 pub use load::load;
 pub use verify::{Generation, VerifyFacts, verify};
 

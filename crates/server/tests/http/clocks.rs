@@ -110,6 +110,38 @@ fn after_a_start_with_a_wrong_clock_time_continues_and_its_lead_is_reported() {
 }
 
 #[test]
+fn the_free_space_of_the_data_folder_is_a_metric() {
+    let page = |exchange: &Exchange| {
+        let operator = OperatorListener::open(exchange);
+        operator.call(Call::get("/metrics")).text
+    };
+    let value = |page: &str, name: &str| -> Option<u64> {
+        let mut lines = page.lines();
+        let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value.map(|value| value.parse().unwrap())
+    };
+    let names = [
+        "cambist_venue_disk_free_bytes",
+        "cambist_venue_disk_free_min_bytes",
+    ];
+    let folder = Folder::new("free-space");
+    let data = taken(folder.path()).with_free_min(123);
+    let durable = data.begin(populated(), Vec::new()).unwrap();
+    let exchange = Exchange::durable_by(&config(), durable);
+    let shown = page(&exchange);
+    let free = value(&shown, names[0]).unwrap();
+    assert!((1..1 << 60).contains(&free), "{free}");
+    assert_eq!(value(&shown, names[1]), Some(123));
+    // Where nothing is written there is no disk.
+    let shown = page(&Exchange::start());
+    assert_eq!(
+        names.map(|name| value(&shown, name)),
+        [None, None],
+        "{shown}"
+    );
+}
+
+#[test]
 fn a_folder_far_ahead_of_the_clock_is_refused_before_anything_is_written() {
     let folder = Folder::new("far-ahead");
     let wrong = VenueTime(2_000_000_000_000);
