@@ -2,9 +2,9 @@
 //!
 //! Entries are side by side in the order of their keys. Every event goes through many of these maps, some of them
 //! several times; most have fewer entries than one node of the standard library's tree, whose code would be compiled
-//! anew for every pair of types. An entry that is added or removed moves those behind it: a map that grows with what a
-//! venue lists is a `BTreeMap` or `ByHash`. The interface is that of a `BTreeMap`; what is
-//! stored is the same as well.
+//! once more for every pair of types. An entry that is added or removed moves those behind it: a map that grows with
+//! what a venue lists is a `BTreeMap` or `ByHash`. The interface is that of a `BTreeMap`; what is stored is the same as
+//! well.
 
 use std::fmt;
 use std::marker::PhantomData;
