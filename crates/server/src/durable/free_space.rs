@@ -165,7 +165,8 @@ mod tests {
         let low = Some(News::Low { free: 0 });
         assert_eq!(reports.news(Some(0), 1_000, AGAIN_MS), low);
         assert_eq!(reports.news(None, 1_000, AGAIN_MS + 1), None);
-        assert_eq!(reports.news(Some(0), 0, 0), None, "0 reports nothing");
+        let nothing = Reports::default().news(Some(0), 0, 0);
+        assert_eq!(nothing, None, "a bound of 0 reports nothing");
     }
 
     #[test]
