@@ -61,6 +61,7 @@ pub fn run_all(args: &RunArgs, json: bool) -> anyhow::Result<Exit> {
         if !json {
             print_text(&format!("\n== {name}\n"))?;
         }
+        let _named = portfolio::span(&name).entered();
         let Reported { shape, exit } =
             match ended.and_then(|ended| run::report(config, ended, json)) {
                 Ok(reported) => reported,

@@ -120,10 +120,10 @@ pub(super) fn report(config: &Daemon, run: Run, json: bool) -> anyhow::Result<Re
         }
         None
     };
-    for failure in &failures {
-        exit::print_error(failure);
-    }
     let exit = failures.first().map_or(Exit::Done, |failure| failure.exit);
+    for failure in failures {
+        exit::print_all_errors(&failure.into());
+    }
     Ok(Reported { shape, exit })
 }
 

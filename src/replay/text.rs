@@ -195,7 +195,11 @@ fn depth(inspection: &MarketInspection) -> String {
         (Some(time), Some(age_ms)) => {
             format!("at most {} old, of {}", span_ms(age_ms), iso_ms(time))
         }
-        (_, _) => "none so far".to_owned(),
+        (Some(time), None) => {
+            let time = iso_ms(time);
+            format!("of {time}; it does not count since a gap in time")
+        }
+        (None, _) => "none so far".to_owned(),
     }
 }
 

@@ -34,7 +34,9 @@ fn a_suspension_is_detected_and_nothing_is_sent_before_everything_is_read_again(
     );
     assert_eq!(bench.sealed.len(), sent, "nothing is known yet");
     // The book of before does not count, and an age of it would be made up.
-    let stale = bench.notifications.iter().filter_map(|note| match note {
+    let is_before = |note: &&Notification| !matches!(note, Notification::Slept { .. });
+    let since = bench.notifications.iter().skip_while(is_before);
+    let stale = since.filter_map(|note| match note {
         Notification::Withheld { withheld, .. } => withheld.filter(|why| {
             why.control == Control::StaleData && why.key() == Some("poll.depth_age_max_ms")
         }),

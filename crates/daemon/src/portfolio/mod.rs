@@ -12,5 +12,5 @@ mod usage;
 pub use board::{Board, Membership};
 pub use file::{PortfolioFile, TokenLimit, VenueFile, is_portfolio};
 pub use observed::{Observed, held_of_limits};
-pub use run::{MemberEnd, run};
+pub use run::{MemberEnd, run, span};
 pub use usage::{HedgeOf, TokenPrice};

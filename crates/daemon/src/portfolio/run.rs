@@ -62,7 +62,7 @@ pub async fn run(
 
 /// What the log lines of a venue's part have in common. Of the level of errors, so that a log of errors alone has it.
 /// Tasks and threads that are started have to take it with them.
-pub(crate) fn span(venue: &str) -> tracing::Span {
+pub fn span(venue: &str) -> tracing::Span {
     tracing::error_span!("portfolio", venue)
 }
 

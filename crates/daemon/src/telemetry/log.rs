@@ -47,8 +47,8 @@ pub fn start(config: LogConfig) {
     IS_JSON.store(config.format == LogFormat::Json, Ordering::Relaxed);
 }
 
-/// Whether the log was started with `log.format = "json"`: everything on stderr is a line of JSON from then on, the
-/// error that ends the process included. Before that, and with `auto`, such errors are text.
+/// Whether the log was started with `log.format = "json"`: errors and warnings on stderr are lines of JSON from
+/// then on, the error that ends the process included. Before that, and with `auto`, they are text.
 pub fn is_json() -> bool {
     IS_JSON.load(Ordering::Relaxed)
 }

@@ -481,10 +481,14 @@ pub(super) fn note(
             until = times::iso(until.as_s()),
             "ending without cancelling: orders may rest at the venue"
         ),
-        Notification::Slept { ms } => warn!(
-            ms,
-            "the clock jumped or the machine was suspended; all data is read again before quoting"
-        ),
+        Notification::Slept { ms } => {
+            // The engine's books do not count until they are read again.
+            last.depth.fill(None);
+            warn!(
+                ms,
+                "the clock jumped or the machine was suspended; all data is read again before quoting"
+            );
+        }
         Notification::BothSides { market, both } => {
             debug!(market = name(*market), both, "both sides");
         }

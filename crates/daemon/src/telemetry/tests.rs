@@ -580,6 +580,11 @@ fn ready_means_ticking_trading_and_fresh() {
         "the depth is old"
     );
     assert!(telemetry.health_at(now.plus_ms(6_000)).alive);
+    telemetry.observe(&Notification::Slept { ms: 6_000 });
+    let stale = !telemetry.health_at(now).ready;
+    assert!(stale, "the depth does not count after a gap in time");
+    telemetry.observe(&depth);
+    assert!(telemetry.health_at(now).ready);
     assert!(
         !telemetry.health_at(now.plus_ms(11_000)).alive,
         "the loop hangs"

@@ -165,6 +165,10 @@ impl Ring {
                 }
                 Concern::Nothing
             }
+            Notification::Slept { .. } => {
+                self.books.fill(None);
+                Concern::Everything
+            }
             Notification::Withheld {
                 market,
                 side,
@@ -208,7 +212,6 @@ impl Ring {
             | Notification::Unpaused { .. }
             | Notification::InvariantFailed { .. }
             | Notification::Draining
-            | Notification::Slept { .. }
             | Notification::Ready { .. } => Concern::Everything,
             _ => Concern::Nothing,
         }

@@ -117,7 +117,7 @@ impl Reports {
             due
         };
         let Some(free) = free else {
-            return is_due(&mut self.unread_ms).then_some(News::Unread);
+            return (free_min > 0 && is_due(&mut self.unread_ms)).then_some(News::Unread);
         };
         if free < free_min {
             self.is_low = true;
@@ -126,6 +126,7 @@ impl Reports {
         // Space that comes and goes around the bound is no news each time.
         if self.is_low && free >= free_min.saturating_add(free_min / 10) {
             self.is_low = false;
+            self.low_ms = None;
             return Some(News::Enough { free });
         }
         None
@@ -152,8 +153,10 @@ mod tests {
         let enough = Some(News::Enough { free: 1_100 });
         assert_eq!(at(1_100, 40 + AGAIN_MS), enough);
         assert_eq!(at(1_100, 50 + AGAIN_MS), None);
-        assert_eq!(at(999, 60 + AGAIN_MS), None, "within an hour");
-        assert_eq!(at(999, 10 + 2 * AGAIN_MS), Some(News::Low { free: 999 }));
+        let again = Some(News::Low { free: 999 });
+        assert_eq!(at(999, 60 + AGAIN_MS), again, "there was enough");
+        assert_eq!(at(999, 60 + 2 * AGAIN_MS - 1), None);
+        assert_eq!(at(999, 60 + 2 * AGAIN_MS), again);
     }
 
     #[test]
@@ -165,8 +168,10 @@ mod tests {
         let low = Some(News::Low { free: 0 });
         assert_eq!(reports.news(Some(0), 1_000, AGAIN_MS), low);
         assert_eq!(reports.news(None, 1_000, AGAIN_MS + 1), None);
-        let nothing = Reports::default().news(Some(0), 0, 0);
-        assert_eq!(nothing, None, "a bound of 0 reports nothing");
+        for free in [Some(0), None] {
+            let nothing = Reports::default().news(free, 0, 0);
+            assert_eq!(nothing, None, "a bound of 0 reports nothing");
+        }
     }
 
     #[test]

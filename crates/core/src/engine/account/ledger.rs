@@ -215,11 +215,14 @@ impl Ledger {
         self.balances_requested_at = Some(asked);
         self.own_locked = own_locked;
         self.booked_since_request.requested_after(fills_before);
+        // In the order of the maps, whose cost would grow with the square of what a venue lists in another one.
+        let mut balances: Vec<_> = balances.iter().collect();
+        balances.sort_by_key(|balance| balance.token);
         self.venue = balances
             .iter()
-            .map(|balance| (balance.token, *balance))
+            .map(|balance| (balance.token, **balance))
             .collect();
-        for Balance { token, locked, .. } in balances {
+        for Balance { token, locked, .. } in &balances {
             let own = self.own_locked.iter().filter(|((of, _), _)| of == token);
             match (*locked).cmp(&own.map(|(_, (most, _))| *most).sum()) {
                 Ordering::Greater => drop(self.locked_by_others.insert(*token)),

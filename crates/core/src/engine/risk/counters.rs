@@ -1,13 +1,12 @@
 //! Recent orders, transmissions, cancels and fills, for controls that count.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
 use crate::event::BatchId;
 use crate::market::{MarketId, Price, Qty, Side};
 use crate::order::{StrategyId, UnsignedOrder};
-use crate::sorted_map::SortedMap;
 use crate::time::Time;
 
 use crate::engine::risk::sliding_window::PerMinute;
@@ -51,7 +50,7 @@ pub(crate) struct Counters {
     /// Fills booked, partial ones included.
     pub(crate) fills: PerMinute,
     made: VecDeque<(Time, OrderShape)>,
-    parents: SortedMap<Parent, Children>,
+    parents: BTreeMap<Parent, Children>,
 }
 
 fn parent_of(batch: BatchId, order: &UnsignedOrder) -> Parent {
