@@ -301,6 +301,12 @@ fn a_folder_that_ran_under_a_wrong_clock_is_refused_with_the_key_to_change() {
         };
         server.handle().operate(deposit).unwrap();
     }
+    // A child that another test starts meanwhile has this process's lock until it executes its program.
+    let is_free = (0..500).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        DataFolder::take(&data).is_ok()
+    });
+    assert!(is_free, "{}", data.display());
     let output = start("");
     assert_eq!(exit(&output), 77, "{}", stderr(&output));
     let printed = stderr(&output);
