@@ -100,7 +100,7 @@ fn of_two_daemons_the_second_orders_nothing_and_cancels_nothing_of_the_first() {
         page["level"] == "cancel_only"
     });
     assert_eq!(shown["state"], "cancel_only");
-    let words = second.last_words();
+    let words = second.stderr();
     assert!(
         words.contains("another cambist instance") && words.contains(&theirs),
         "{words}"
@@ -186,9 +186,9 @@ fn what_a_lost_state_folder_left_is_named_and_waited_out() {
         "{shown}"
     );
     assert!(
-        again.last_words().contains("account adopt-orders"),
+        again.stderr().contains("account adopt-orders"),
         "{}",
-        again.last_words()
+        again.stderr()
     );
     // It quotes once the last of them has certainly expired, and has cancelled none.
     page(&stage, "first", 1_000, |page| page["state"] == "active");

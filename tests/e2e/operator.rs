@@ -550,9 +550,9 @@ fn a_store_from_an_old_backup_does_not_trade_until_an_operator_resumes() {
         let mut refused = stage.run("daemon");
         assert_eq!(refused.end(SOON), 78, "{}", refused.last_words());
         assert!(
-            refused.last_words().contains("old backup"),
+            refused.stderr().contains("old backup"),
             "{}",
-            refused.last_words()
+            refused.stderr()
         );
     }
     assert_eq!(proxy.faults(), 3, "it was asked for again");

@@ -114,7 +114,7 @@ fn a_process_quotes_and_whatever_else_it_does_quotes_nothing() {
         set(&stage, "quote");
         settles(&stage, &mut daemon, true, &[]);
     }
-    let log = daemon.last_words();
+    let log = daemon.stderr();
     for words in [
         "ended with exit status: 3",
         "did not answer for 700 ms",

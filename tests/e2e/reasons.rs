@@ -72,7 +72,7 @@ fn assert_reported(
             );
             let line = line.unwrap_or_else(|| panic!("no {side} in {readiness}"));
             assert!(line.contains(wanted), "{line}");
-            let log = daemon.last_words();
+            let log = daemon.stderr();
             assert!(log.contains("not quoted") && log.contains(wanted), "{log}");
         } else {
             assert!(all.abs() < 1e-9 && line.is_none(), "{side}: {readiness}");
