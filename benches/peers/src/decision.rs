@@ -18,6 +18,7 @@ use cambist_core::order::{OrderReport, UnsignedOrder};
 use cambist_core::request::{
     Balance, Endpoint, Listed, OrderList, OrdersPage, Outcome, Query, Reply, RequestId,
 };
+use cambist_core::sorted_map::SortedMap;
 use cambist_core::venue::VenueRules;
 use cambist_core::{
     ClientOrderId, Engine, Hash, Intent, MarketId, MarketSpec, OrderStatus, Side, StrategyId, Time,
@@ -319,7 +320,7 @@ fn world() -> World {
         instance: 7,
         next_number: 1,
         budget_left: None,
-        next_slots: BTreeMap::new(),
+        next_slots: SortedMap::new(),
         open: Vec::new(),
         open_pool_transactions: Vec::new(),
         signed: Vec::new(),
@@ -327,7 +328,7 @@ fn world() -> World {
         books: Books::default(),
         memories: Vec::new(),
         traded: Vec::new(),
-        lost: BTreeMap::new(),
+        lost: SortedMap::new(),
         venue_time: ORIGIN,
         maker_fee_bips: 0,
         taker_fee_bips: 0,
