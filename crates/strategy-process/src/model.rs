@@ -1,9 +1,27 @@
 //! A process in a simulated world: answers views by the same lines as a real one, and fails as drawn.
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::VERSION;
-use crate::view::{PoolJson, ViewLine};
+
+/// What it reads of a view.
+#[derive(Deserialize)]
+struct Seen {
+    view_seq: u64,
+    mid_half_ticks: u64,
+    pool: Option<SeenPool>,
+    state: Value,
+}
+
+/// What it reads of a pool.
+#[derive(Deserialize)]
+struct SeenPool {
+    base: String,
+    quote: String,
+    fee_bips: u16,
+    possible: bool,
+}
 
 /// How a model of a process answers one view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,13 +108,13 @@ pub struct Model {
 impl Model {
     /// The line with which it answers a view; `None` for none.
     pub fn answer(&self, view: &str, behaviour: Behaviour) -> Option<String> {
-        let view: ViewLine = serde_json::from_str(view).ok()?;
+        let view: Seen = serde_json::from_str(view).ok()?;
         match behaviour {
             Behaviour::Answers => {}
             Behaviour::Silent | Behaviour::Dies => return None,
             Behaviour::Nonsense(kind) => return Some(kind.line(view.view_seq)),
         }
-        let mid = u128::from(view.content.mid_half_ticks);
+        let mid = u128::from(view.mid_half_ticks);
         let at = |bps: u64| mid * u128::from(bps);
         let bid = at(10_000 - self.margin_bps) / 20_000;
         let ask = at(10_000 + self.margin_bps).div_ceil(20_000);
@@ -110,7 +128,7 @@ impl Model {
             "v": VERSION,
             "view_seq": view.view_seq,
             "quotes": [quote("buy", bid), quote("sell", ask)],
-            "swap": view.content.pool.as_ref().and_then(|pool| swap(pool, answered)),
+            "swap": view.pool.as_ref().and_then(|pool| swap(pool, answered)),
             "state": {"answered": answered},
         });
         Some(line.to_string())
@@ -119,7 +137,7 @@ impl Model {
 
 /// Every eighth answer swaps a two-thousandth of the pool, in turns of both directions, and accepts a thousandth less than
 /// the pool pays; every third of these asks for more than it pays.
-fn swap(pool: &PoolJson, answered: u64) -> Option<Value> {
+fn swap(pool: &SeenPool, answered: u64) -> Option<Value> {
     if !pool.possible || !answered.is_multiple_of(8) {
         return None;
     }

@@ -10,7 +10,7 @@ use cambist_core::{ClientOrderId, MarketId, Price, Qty, Side, StrategyId, Time};
 use serde_json::{Value, json};
 
 use crate::tests::{market, pool, settings};
-use crate::view::{Content, ViewLine};
+use crate::view::ViewLine;
 use crate::{FILLS_MAX, LEVELS_MAX, VERSION, target};
 
 const SCHEMA: &str = include_str!("../../../docs/process-strategy.schema.json");
@@ -189,8 +189,8 @@ fn view() -> Value {
         taker_fee_bips: 0,
     };
     let fills = vec![fill; FILLS_MAX];
-    let content = Content::new(&view, fills.iter(), &settings(64, true));
-    let line = ViewLine::new(1, 5, content, Some(r#"{"a":1}"#));
+    let mut line = ViewLine::new(&view, fills.iter(), &settings(64, true));
+    line.number(1, Some(r#"{"a":1}"#));
     serde_json::from_str(&line.text()).unwrap()
 }
 

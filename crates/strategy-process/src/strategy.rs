@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::remembered::{Accepted, Remembered};
 use crate::settings::ProcessSettings;
-use crate::view::{Content, ViewLine};
+use crate::view::ViewLine;
 use crate::{VIEW_INTERVAL_MS, target};
 
 /// A strategy that runs in a process.
@@ -66,8 +66,8 @@ impl ProcessStrategy {
             return;
         }
         let fills = self.memory.fills.iter().map(|new| &new.fill);
-        let content = Content::new(view, fills, &self.settings);
-        let digest = content.digest();
+        let mut line = ViewLine::new(view, fills, &self.settings);
+        let digest = line.digest();
         if let Some((made, shown)) = self.memory.newest_view {
             let pause_ms = if shown == digest {
                 self.refresh_ms()
@@ -87,8 +87,7 @@ impl ProcessStrategy {
         for new in &mut memory.fills {
             new.is_shown = true;
         }
-        let state = memory.state.as_deref();
-        let line = ViewLine::new(memory.view_seq, view.now.as_ms(), content, state);
+        line.number(memory.view_seq, memory.state.as_deref());
         self.line = Some(line.text());
     }
 

@@ -243,7 +243,7 @@ fn a_view_is_made_for_something_new_and_never_beside_one_that_is_unanswered() {
     assert_eq!(scene.now, Time::from_ms(1_000 + VIEW_INTERVAL_MS));
     scene.decide();
     let view = scene.view().unwrap();
-    assert_eq!(view.content.bids, [(200_001, 5)]);
+    assert_eq!(view.bids, [(200_001, 5)]);
     scene.bid += 1;
     scene.now = scene.now.plus_ms(VIEW_INTERVAL_MS);
     scene.decide();
@@ -419,7 +419,7 @@ fn what_was_filled_since_the_view_is_not_wanted_again() {
     scene.now = scene.now.plus_ms(VIEW_INTERVAL_MS);
     scene.decide();
     let view = scene.view().unwrap();
-    assert_eq!(view.content.fills.len(), 2);
+    assert_eq!(view.fills.len(), 2);
     // Another fill while it thinks: its answer cannot know of that.
     scene.own.clear();
     scene.fill(2, Side::Sell, 5);
@@ -430,7 +430,7 @@ fn what_was_filled_since_the_view_is_not_wanted_again() {
     scene.decide();
     let view = scene.view().unwrap();
     assert_eq!(
-        view.content.fills.len(),
+        view.fills.len(),
         1,
         "a fill is shown until a view with it is answered"
     );
@@ -543,7 +543,7 @@ fn swapping() -> Scene {
     scene.handle(&ProcessMessage::Started).unwrap();
     scene.decide();
     let view = scene.view().unwrap();
-    let seen = view.content.pool.as_ref().unwrap();
+    let seen = view.pool.as_ref().unwrap();
     assert_eq!(
         (seen.base.as_str(), seen.quote.as_str(), seen.possible),
         ("20", "40000", true)
@@ -577,7 +577,7 @@ fn a_swap_is_asked_for_once_however_often_its_answer_is_decided_on() {
     scene.pool = Some(pool(false));
     assert_eq!(scene.decide().wanted_swap(), None);
     let view = scene.view().unwrap();
-    assert!(!view.content.pool.as_ref().unwrap().possible);
+    assert!(!view.pool.as_ref().unwrap().possible);
     scene.pool = Some(pool(true));
     assert_eq!(scene.decide().wanted_swap(), None);
     scene.ask(&view, SWAP).unwrap();
@@ -626,7 +626,7 @@ fn swaps_need_the_key_and_exact_amounts_of_their_tokens() {
     scene.handle(&ProcessMessage::Started).unwrap();
     scene.decide();
     let view = scene.view().unwrap();
-    assert_eq!(view.content.pool, None, "it may not swap");
+    assert_eq!(view.pool, None, "it may not swap");
     let refused = scene.ask(&view, SWAP).unwrap_err();
     assert!(refused.contains("market.strategy.swaps"), "{refused}");
     let read = |swap: &str| {

@@ -1,17 +1,21 @@
 //! The view that a process is given, as one line of JSON.
 
+use std::hash::{Hash, Hasher};
+
 use cambist_core::math::decimal;
 use cambist_core::notification::Fill;
 use cambist_core::strategy::{BookLevel, OtherMarket, OwnOrder, PoolView, View};
 use cambist_core::{MarketSpec, Price};
-use serde::{Deserialize, Serialize};
+use fnv::FnvHasher;
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::{LEVELS_MAX, ProcessSettings, VERSION};
 
 /// One view. Prices are ticks and quantities lots, whole numbers; amounts are decimals of whole tokens, as
 /// strings.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 pub struct ViewLine {
     /// Version of the lines.
     pub v: u32,
@@ -20,16 +24,6 @@ pub struct ViewLine {
     /// The engine's clock in milliseconds since an origin of its own. It never goes back while the daemon runs, and
     /// begins again with the next start.
     pub time_ms: u64,
-    /// What is to be seen.
-    #[serde(flatten)]
-    pub content: Content,
-    /// What the process last asked to be kept; null before it did.
-    pub state: Value,
-}
-
-/// What a view shows, without what changes although nothing happened.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Content {
     /// The market and its units.
     pub market: MarketJson,
     /// The mid in half ticks: best bid plus best ask.
@@ -54,10 +48,13 @@ pub struct Content {
     pub fills: Vec<FillJson>,
     /// The parameters of the configuration, as they are.
     pub params: Map<String, Value>,
+    /// What the process last asked to be kept; null before it did.
+    pub state: Value,
 }
 
 /// A market and its units.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 pub struct MarketJson {
     /// The venue's name.
     pub name: String,
@@ -78,7 +75,8 @@ pub struct MarketJson {
 }
 
 /// Another market of this venue or of another one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 pub struct OtherJson {
     /// It and its units.
     pub market: MarketJson,
@@ -101,7 +99,8 @@ pub struct OtherJson {
 }
 
 /// What is held at another venue.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 pub struct OtherHoldingsJson {
     /// Base tokens.
     pub base: String,
@@ -115,7 +114,8 @@ pub struct OtherHoldingsJson {
 }
 
 /// What is held.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 pub struct HoldingsJson {
     /// Whole lots of the base token, rounded down.
     pub base_lots: u64,
@@ -126,7 +126,8 @@ pub struct HoldingsJson {
 }
 
 /// A source of reference prices.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 pub struct ReferenceJson {
     /// Its name in the configuration.
     pub name: String,
@@ -136,7 +137,8 @@ pub struct ReferenceJson {
 }
 
 /// The pool beside the market.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 pub struct PoolJson {
     /// Base tokens in it.
     pub base: String,
@@ -155,7 +157,8 @@ pub struct PoolJson {
 }
 
 /// An own order.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 pub struct OwnJson {
     /// Its id.
     pub id: String,
@@ -172,7 +175,8 @@ pub struct OwnJson {
 }
 
 /// A fill.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 pub struct FillJson {
     /// Id of the order.
     pub order: String,
@@ -186,8 +190,8 @@ pub struct FillJson {
     pub fee: String,
 }
 
-impl Content {
-    /// What a view of the engine shows to a process.
+impl ViewLine {
+    /// What a view of the engine shows to a process, before it is a view of its own.
     pub fn new<'a>(
         view: &View<'_>,
         fills: impl Iterator<Item = &'a Fill>,
@@ -195,6 +199,9 @@ impl Content {
     ) -> Self {
         let spec = view.market;
         Self {
+            v: VERSION,
+            view_seq: 0,
+            time_ms: view.now.as_ms(),
             market: market(spec),
             mid_half_ticks: view.mid,
             bids: levels(view.bids),
@@ -220,40 +227,35 @@ impl Content {
             own: view.own.iter().map(own).collect(),
             fills: fills.map(|fill| fill_json(spec, fill)).collect(),
             params: settings.params.clone(),
+            state: Value::Null,
         }
     }
 
-    /// A number that differs when anything is shown differently, whatever the ages of other markets.
+    /// A number that differs when anything is shown differently, without what changes although nothing happened: the
+    /// clock and the ages of other markets.
     pub fn digest(&self) -> u64 {
-        let mut ageless = self.clone();
-        for other in &mut ageless.markets {
-            other.age_ms = None;
+        // What is compared are a process's own successive views, nothing that anybody chooses.
+        let mut hasher = FnvHasher::default();
+        let book = (self.mid_half_ticks, &self.bids, &self.asks);
+        (&self.market, book, &self.holdings, &self.references).hash(&mut hasher);
+        for other in &self.markets {
+            let book = (other.mid_half_ticks, &other.bids, &other.asks);
+            (&other.market, book, &other.missing, &other.holdings).hash(&mut hasher);
         }
-        let text = serde_json::to_vec(&ageless).unwrap_or_default();
-        // FNV-1a: what is compared are a process's own successive views, nothing that anybody chooses.
-        text.iter().fold(0xcbf2_9ce4_8422_2325, |digest, byte| {
-            (digest ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-        })
+        (&self.pool, &self.own, &self.fills, &self.params).hash(&mut hasher);
+        hasher.finish()
     }
-}
 
-impl ViewLine {
+    /// It is a view, with what is kept for the process as JSON.
+    pub fn number(&mut self, view_seq: u64, state: Option<&str>) {
+        let kept = state.and_then(|text| serde_json::from_str(text).ok());
+        (self.view_seq, self.state) = (view_seq, kept.unwrap_or(Value::Null));
+    }
+
     /// The line, without its end.
     pub fn text(&self) -> String {
         // Strings, whole numbers and JSON values: nothing that could fail.
         serde_json::to_string(self).unwrap_or_default()
-    }
-
-    /// A view of this version.
-    pub fn new(view_seq: u64, time_ms: u64, content: Content, state: Option<&str>) -> Self {
-        let kept = state.and_then(|text| serde_json::from_str(text).ok());
-        Self {
-            v: VERSION,
-            view_seq,
-            time_ms,
-            content,
-            state: kept.unwrap_or(Value::Null),
-        }
     }
 }
 
