@@ -60,18 +60,22 @@ impl Venue {
     }
 
     fn matches(&self, query: &OrdersQuery, order: &Order) -> bool {
-        let market = self.market_name(order);
-        // No filter is named `waiting`: a delayed order counts as processing.
+        let market = |name| name == self.market_name(order);
+        (query.end.0 == 0 || order.created <= query.end)
+            && query.market.as_deref().is_none_or(market)
+            && (query.sides.is_empty() || query.sides.contains(&order.side))
+            && (query.statuses.is_empty() || self.has_status_of(query, order))
+            && kind_matches(query, order)
+    }
+
+    /// No filter is named `waiting`: a delayed order counts as processing.
+    fn has_status_of(&self, query: &OrdersQuery, order: &Order) -> bool {
         let status = self.shown_status(order);
         let named = match status {
             OrderStatus::Waiting => query.statuses.contains(&OrderStatus::Processing),
-            status => query.statuses.contains(&order.status) || query.statuses.contains(&status),
+            _ => query.statuses.contains(&order.status),
         };
-        (query.end.0 == 0 || order.created <= query.end)
-            && query.market.as_deref().is_none_or(|name| name == market)
-            && (query.sides.is_empty() || query.sides.contains(&order.side))
-            && (query.statuses.is_empty() || named || query.statuses.contains(&status))
-            && kind_matches(query, order)
+        named || query.statuses.contains(&status)
     }
 
     /// The pool's name for a swap, else the market's.

@@ -165,16 +165,29 @@ impl World {
             rows.find(others).map(|row| row.price)
         };
         let shown = |rows: &[DepthRow]| rows.first().map(|row| row.price);
+        let Some(with_own) = mid(shown(&view.bids), shown(&view.asks)) else {
+            return;
+        };
+        let pair = |known: &dyn Fn(Side, Price) -> Amount| {
+            (
+                best(&view.bids, Side::Buy, known),
+                best(&view.asks, Side::Sell, known),
+            )
+        };
+        // The last asks for every order that ever was.
         let known: [&dyn Fn(Side, Price) -> Amount; 4] = [&left, &doubted, &unfilled, &ever];
-        let bids = known.map(|left| best(&view.bids, Side::Buy, left));
-        let asks = known.map(|left| best(&view.asks, Side::Sell, left));
-        let true_mid = mid(bids[0], asks[0]);
-        if let Some(with_own) = mid(shown(&view.bids), shown(&view.asks))
-            && !follows(with_own, &bids, &asks)
-        {
-            let of = (spec.id, view.timestamp);
-            self.sending_rules.shown_own(of, with_own, true_mid);
+        let (mut bids, mut asks) = (Vec::new(), Vec::new());
+        for known in known {
+            let (bid, ask) = pair(known);
+            bids.push(bid);
+            asks.push(ask);
+            if follows(with_own, &bids, &asks) {
+                return;
+            }
         }
+        let of = (spec.id, view.timestamp);
+        self.sending_rules
+            .shown_own(of, with_own, mid(bids[0], asks[0]));
     }
 
     /// Replaces a depth by an old one, if that fault is active; returns when it was generated if the answer has its

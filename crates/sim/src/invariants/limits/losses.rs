@@ -52,7 +52,7 @@ struct Books {
     /// Value at the last sample.
     value: i128,
     peak: i128,
-    /// Values of the last hour, since its losses last engaged a pause.
+    /// Values of the last hour, since its losses last engaged a pause, as far as none later was as high.
     hour: Recent<i128>,
     /// Whether the next sample engages the pause: the hour starts after it.
     spent: bool,
@@ -325,7 +325,7 @@ impl Losses {
         books.value = value;
         books.lost = books.total - value;
         if !std::mem::take(&mut books.spent) {
-            books.hour.add(shown, value);
+            books.hour.add_peak(shown, value);
         }
         match books.beyond(shown, value, limits) {
             Some((name, lost, most)) => {

@@ -315,7 +315,7 @@ impl Limits {
     /// Samples the views of the strategies since the last step.
     pub(crate) fn sample_views(&mut self, shown: Time, engine: &EngineConfig) {
         for (seat, (_, market)) in self.seats.iter().enumerate() {
-            let Some(call) = self.calls.of(seat).filter(|call| call.at == shown) else {
+            let Some(call) = self.calls.at(seat, shown) else {
                 continue;
             };
             self.healthy.get_or_insert(shown);

@@ -34,6 +34,18 @@ impl<T> Recent<T> {
         self.values.push_back((now, what));
     }
 
+    /// Adds a value and drops earlier ones that are not above it: what is left has the same maximum within any time up to
+    /// the newest.
+    pub(crate) fn add_peak(&mut self, now: Time, what: T)
+    where
+        T: Ord,
+    {
+        while self.values.back().is_some_and(|(_, last)| *last <= what) {
+            self.values.pop_back();
+        }
+        self.add(now, what);
+    }
+
     /// Changes every value.
     pub(crate) fn each(&mut self, change: impl FnMut(&mut T)) {
         self.values

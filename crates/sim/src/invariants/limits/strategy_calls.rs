@@ -52,6 +52,13 @@ impl StrategyCalls {
         calls.get(seat).cloned().flatten()
     }
 
+    /// The decision of a seat at a time, if that is its last one.
+    pub(crate) fn at(&self, seat: usize, shown: Time) -> Option<StrategyCall> {
+        let calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = calls.get(seat)?.as_ref()?;
+        (last.at == shown).then(|| last.clone())
+    }
+
     /// The other markets that a seat was shown at a time, once: a later step may have the same time.
     pub(crate) fn take_others(&self, seat: usize, shown: Time) -> Vec<(MarketId, Option<u64>)> {
         let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
