@@ -1,7 +1,6 @@
 //! Threads that run seeds. A world that panics counts as one that violated an invariant.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
@@ -85,11 +84,8 @@ pub fn work(
     let seeds: u64 = ranges.iter().map(|range| range.count).sum();
     // Small enough to be reported often and to end together, large enough to be few lines.
     let piece = (seeds / (jobs as u64 * 16)).clamp(1, 50);
-    let queue: VecDeque<_> = ranges
-        .iter()
-        .flat_map(|range| range.pieces(piece))
-        .collect();
-    let queue = Mutex::new(queue);
+    // Made as they are taken: a campaign may have more of them than memory has room for.
+    let queue = Mutex::new(Some(ranges.iter().flat_map(|range| range.pieces(piece))));
     std::thread::scope(|scope| {
         let (done, pieces) = channel();
         for _ in 0..jobs {
@@ -100,7 +96,7 @@ pub fn work(
         for piece in pieces {
             if let Err(error) = piece.and_then(&mut report) {
                 if let Ok(mut queue) = queue.lock() {
-                    queue.clear();
+                    *queue = None;
                 }
                 return Err(error);
             }
@@ -110,12 +106,15 @@ pub fn work(
 }
 
 fn take(
-    queue: &Mutex<VecDeque<Seeds>>,
+    queue: &Mutex<Option<impl Iterator<Item = Seeds>>>,
     trial: &impl Fn(u64) -> SeedRun,
     done: &Sender<anyhow::Result<Piece>>,
 ) {
     loop {
-        let next = queue.lock().ok().and_then(|mut queue| queue.pop_front());
+        let next = queue
+            .lock()
+            .ok()
+            .and_then(|mut queue| queue.as_mut()?.next());
         let Some(range) = next else { return };
         if done.send(run_all(range, trial)).is_err() {
             return;
@@ -145,4 +144,31 @@ fn run_all(range: Seeds, trial: &impl Fn(u64) -> SeedRun) -> anyhow::Result<Piec
         }
     }
     Ok(piece)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+
+    /// The list of its pieces would need 360 TB.
+    #[test]
+    fn a_campaign_of_any_length_begins_at_once_and_ends_with_its_first_error() {
+        let all = Seeds {
+            first: 1,
+            count: 1 << 50,
+        };
+        let mut reported = 0;
+        let ended = work(
+            &[all],
+            2,
+            |seed| SeedRun::new(seed, 1),
+            |piece| {
+                reported += piece.range.count;
+                Err(anyhow!("the disk is full"))
+            },
+        );
+        assert_eq!(ended.unwrap_err().to_string(), "the disk is full");
+        assert!((1..=50).contains(&reported), "{reported}");
+    }
 }
