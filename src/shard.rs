@@ -49,17 +49,17 @@ impl Shard {
         there.then_some(Self { part, parts })
     }
 
-    /// Which, from 1.
+    /// Number of this part, from 1.
     pub const fn part(self) -> u64 {
         self.part
     }
 
-    /// Of how many.
+    /// Number of parts.
     pub const fn parts(self) -> u64 {
         self.parts
     }
 
-    /// Whether an item, counted from 0, belongs to it. Items are dealt out one by one.
+    /// Whether an item, counted from 0, belongs to this part: the items go to the parts in turn.
     pub const fn has(self, item: u64) -> bool {
         item % self.parts == self.part - 1
     }
@@ -88,7 +88,7 @@ fn whole(shard: Shard) -> Option<Shard> {
     (shard.parts > 1).then_some(shard)
 }
 
-/// What to say against a scheduler's variables.
+/// The remedy for wrong variables of a scheduler.
 const REMEDY: &str = "say which part this is with --shard I/N; --shard 1/1 does all of it";
 
 /// The part that Slurm (`sbatch --array`) or Kubernetes (`completionMode: Indexed`) gave this process.

@@ -1,6 +1,6 @@
 //! The engine, and the translation between its events and actions and the simulated exchange.
 //!
-//! The only file here that depends on the engine's events and actions.
+//! Only this file and `engine_log.rs` depend on the engine's events and actions.
 
 use cambist_core::action::Action;
 use cambist_core::books::{Booking, Books};

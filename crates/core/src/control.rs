@@ -77,7 +77,7 @@ controls! {
         "more would be signed and unexpired than risk.signed_unexpired_max allows, counting orders that have ended"
         "wait until signed orders have expired; a shorter ttl, fewer price changes or a higher key allow more quotes"
     GrossExposure "gross_exposure" ["risk.gross_max_bps"]
-        "the value of holdings and open bids of all markets would exceed risk.gross_max"
+        "the value of holdings and open bids of all markets would exceed risk.gross_max_bps"
         "hold less, or raise the key"
     OpenOrders "open_orders" ["market.open_orders_max"]
         "open_orders_max orders may be alive already"

@@ -125,7 +125,7 @@ pub enum Answer {
 pub struct Venue {
     /// By number.
     pub orders: [Order; ORDERS],
-    /// Of numbers that rise, the lowest that is taken.
+    /// The lowest number that is accepted next, where numbers have to rise.
     pub next: u8,
 }
 
@@ -156,7 +156,7 @@ impl Venue {
             return Answer::Refused(Reason::InvalidArgument);
         }
         if order.state != OrderState::Absent {
-            // The other order has locked the balance.
+            // The first copy of this order has locked the balance.
             return Answer::Refused(Reason::InsufficientBalance);
         }
         if clock > order.until {

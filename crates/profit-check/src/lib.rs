@@ -95,13 +95,13 @@ impl Books {
 /// What a report of profit and loss must satisfy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// It counts what is held.
+    /// The holdings in the report are those of the account.
     Held,
-    /// It is there whenever it can be counted.
+    /// The report is present whenever holdings and prices are known.
     Counted,
-    /// Its parts sum to it.
+    /// The parts of the profit or loss sum to the total.
     Parts,
-    /// It is the change of what is held, less external flows.
+    /// The total is the change in value of the holdings, less external flows.
     Change,
 }
 

@@ -48,7 +48,7 @@ pub enum TargetError {
     #[error("the highest bid {0} is not below the lowest ask {1}")]
     Crossed(u64, u64),
     /// A swap, and the configuration allows none.
-    #[error("it asks for a swap, which market.strategy.swaps = true allows")]
+    #[error("it asks for a swap, and market.strategy.swaps is not true")]
     NoSwaps,
     /// An amount of a swap.
     #[error("swap.{0}: {1:?} is no amount of {2} above 0 with at most {3} decimals")]

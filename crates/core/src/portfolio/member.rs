@@ -22,8 +22,8 @@ pub struct Member {
     pub(super) markets: Vec<MarketSpec>,
     /// What it stated last, without losses; `None` before it knew.
     pub(super) stated: Option<Exposure>,
-    /// What it lost today, by quote token. It does not end with what is held by its store: a loss is one until midnight,
-    /// whatever the venue answers. With the tokens, whose ids may be others when its engine begins.
+    /// What it lost today, by quote token. Kept until the day ends, also when the venue answers and replaces what its store
+    /// stated. The tokens are kept with it, because their ids may change when its engine begins.
     pub(super) lost: Vec<(TokenSpec, LostToday)>,
     /// When the venue's day ends for which it stated what was lost.
     pub(super) day_ends_at: Time,

@@ -1,4 +1,5 @@
-//! All metrics: names, help texts, labels. The existing series are in `label_sets`.
+//! Metrics of the event loop: names, help texts, labels. Their existing series are in `label_sets`; feeds, portfolio,
+//! profit and loss, process and recording have metrics of their own beside it.
 
 use prometheus::core::Collector;
 use prometheus::{
