@@ -283,11 +283,8 @@ fn every_other_quoting_strategy_makes_a_market() {
                 demo("12", info.name);
             }
         } else {
-            let promises = (info.name, info.promise);
-            assert!(
-                PLAYED.contains(&promises),
-                "{promises:?}: a test belongs here"
-            );
+            let pair = (info.name, info.promise);
+            assert!(PLAYED.contains(&pair), "{pair:?}: a test belongs here");
         }
     }
 }
