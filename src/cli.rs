@@ -305,7 +305,7 @@ pub enum SimulatorCommand {
     /// Run seeded simulations of engine, exchange, network, disk, clock and operator, with all invariants checked after
     /// every step
     #[command(
-        after_help = "Examples:\n  cambist sim --seeds 300\n  cambist sim --venue sequenced --seeds 100\n  cambist sim --seeds 2000 --results sim.jsonl\n  cambist sim --seeds 1 --seed 77 --trace | less"
+        after_help = "Examples:\n  cambist sim --seeds 300\n  cambist sim --venue sequenced --seeds 100\n  cambist sim --seeds 2000 --results sim.jsonl\n  cambist sim --seeds 1 --seed 77 --trace | less\n\nExit codes: 0 done, 1 an invariant was violated or too little was quoted, 2 usage, 75 another process adds to the file of results."
     )]
     Sim(commands::sim::SimArgs),
     /// Play the shipped strategies against a maker with a well-known bot's default rules, on equal seeds of simulated
@@ -318,8 +318,8 @@ pub enum SimulatorCommand {
                       cambist tournament --seeds 20\n  \
                       cambist tournament --seeds 1000 --jobs 4 --results games.jsonl --out tournament.txt\n  \
                       cambist tournament --scenario crash --scenario ./mine.toml --strategy ladder --json\n\n\
-                      Exit codes: 0 done, 1 interrupted or contradictory results, 2 usage, 75 another process plays \
-                      this tournament, 77 a file was refused, 79 an invariant of the engine failed."
+                      Exit codes: 0 done, 1 interrupted or contradictory results, 2 usage, 75 another process adds \
+                      to the file of results, 77 a file was refused, 79 an invariant of the engine failed."
     )]
     Tournament(commands::tournament::TournamentArgs),
 }

@@ -3,8 +3,16 @@
 //! `cambist sim` and `cambist tournament` run it (`cambist::simulator`). What a world is, and what must hold in it, is
 //! in `crates/sim`; threads, files and output are here.
 
+/// Prints a line to stderr. A reader that is gone, or a full disk, ends nothing.
+macro_rules! note {
+    ($($text:tt)*) => {{
+        let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{}\n", format_args!($($text)*)));
+    }};
+}
+
 mod campaign;
 mod commands;
+mod results_file;
 mod tournament;
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! must have a reason, and one with a resting order must have none.
 
 use crate::invariants::table::Invariant;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::action::Action;
 use cambist_core::event::Event;
@@ -27,6 +27,8 @@ struct Order {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Unquoted {
     sides: Vec<(MarketId, Side)>,
+    /// Markets with a strategy: at others nothing is ever decided.
+    decided: BTreeSet<MarketId>,
     orders: BTreeMap<ClientOrderId, Order>,
     reasons: BTreeMap<(MarketId, Side), Withheld>,
     /// Since when an order rests on a side that has a reason.
@@ -53,6 +55,7 @@ impl Unquoted {
             let orders = orders.filter(|order| order.swap.is_none());
             *self = Self {
                 sides: sides.collect(),
+                decided: start.strategies.iter().map(|(_, at)| *at).collect(),
                 orders: orders.map(|order| (order.client_id, of(order))).collect(),
                 reported,
                 ..Self::default()
@@ -101,7 +104,7 @@ impl Unquoted {
                 if let Some(why) = withheld {
                     *self.reported.entry(why.control).or_default() += 1;
                     self.reasons.insert((*market, *side), *why);
-                    if why.control == Control::Undecided {
+                    if why.control == Control::Undecided && self.decided.contains(market) {
                         let detail = format!("market {} {}", market.0, side.name());
                         broken.push((Invariant::Undecided, detail));
                     }

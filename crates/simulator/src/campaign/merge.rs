@@ -54,7 +54,7 @@ pub fn merge(
             tally.simulated_hours()
         ))?;
     }
-    Ok(if tally.violations == 0 {
+    Ok(if tally.violations == 0 && tally.seeds_failed == 0 {
         Exit::Done
     } else {
         Exit::CheckFailed

@@ -2,7 +2,7 @@
 //! interrupted goes on where its file ends; `cambist merge` joins the files of its shards. When a campaign is
 //! complete, its lines are in the order of their seeds, and the same whichever process ran which part.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,7 @@ use cambist_sim::Aggregate;
 use serde::{Deserialize, Serialize};
 
 use super::seeds::{BLOCK, Seeds};
+use crate::results_file;
 
 /// A seed whose world violated an invariant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,15 +51,10 @@ pub struct Results {
 }
 
 impl Results {
-    /// Opens or begins a file. A last line that an interruption cut short is left out and removed.
+    /// Opens or begins a file, locked against other processes. A last line that an interruption cut short is left out and removed.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         let name = || format!("results file {}", path.display());
-        let file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .open(path)
-            .with_context(name)?;
+        let file = results_file::open(path)?;
         let (entries, whole) = Self::entries_of(path, &file)?;
         file.set_len(whole).with_context(name)?;
         Ok(Self {
@@ -211,6 +207,7 @@ mod tests {
         assert_eq!(results.entries(), [entry(1)]);
         results.add(entry(6)).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), whole);
+        drop(results);
         std::fs::write(&path, "nonsense\n").unwrap();
         let error = format!("{:#}", Results::open(&path).err().unwrap());
         assert!(error.contains("line 1"), "{error}");

@@ -121,6 +121,9 @@ pub fn run(args: &SimArgs, json: bool) -> anyhow::Result<Exit> {
     if args.jobs == 0 || args.jobs > 1_024 {
         return usage("--jobs must be 1 to 1024");
     }
+    if args.seeds == 0 {
+        return usage("--seeds must be at least 1");
+    }
     if args.seed.checked_add(seeds.count).is_none() {
         return usage("--seed plus --seeds exceeds the last seed, 18446744073709551615");
     }
@@ -233,7 +236,7 @@ impl Campaign {
     fn take(&mut self, piece: Piece, duration_ms: u64) -> anyhow::Result<()> {
         self.tally.merge(&piece.tally);
         for failed in &piece.failed {
-            eprintln!("seed {}: {}", failed.seed, failed.violation);
+            note!("seed {}: {}", failed.seed, failed.violation);
         }
         self.failed.extend(piece.failed.iter().cloned());
         if let Some(results) = &mut self.results {
@@ -286,7 +289,7 @@ fn report(
     let tally = &done.tally;
     let least = quoted_min_percent(request.args.venue);
     if std::io::stderr().is_terminal() {
-        eprint!("\r\u{1b}[K");
+        let _ = write!(std::io::stderr(), "\r\u{1b}[K");
     }
     let mut failed: Vec<_> = done.failed.iter().collect();
     failed.sort_by_key(|failed| failed.seed);
@@ -336,8 +339,8 @@ fn report(
         print_text(&table(done, clock))?;
     }
     for failed in failed.iter().take(NAMED) {
-        eprintln!("\nseed {}: {}", failed.seed, failed.violation);
-        eprintln!("  again: {}", again(failed.seed));
+        note!("\nseed {}: {}", failed.seed, failed.violation);
+        note!("  again: {}", again(failed.seed));
     }
     if let Some(first) = failed.first()
         && !request.args.no_shrink
@@ -345,11 +348,11 @@ fn report(
         smallest(&request.trial(first.seed))?;
     }
     if failed.len() > NAMED {
-        eprintln!("\nand {} more seeds", failed.len() - NAMED);
+        note!("\nand {} more seeds", failed.len() - NAMED);
     }
     let quoted = quotes_enough(tally, least);
     if !quoted {
-        eprintln!("\nboth sides were quoted for less than {least} % of healthy time");
+        note!("\nboth sides were quoted for less than {least} % of healthy time");
     }
     Ok(if tally.violations == 0 && quoted {
         Exit::Done
@@ -422,7 +425,7 @@ fn smallest(trial: &SeedRun) -> anyhow::Result<()> {
         Ran::Ended(outcome) => outcome.violations.first().map_or(0, |v| v.at_ms),
         Ran::Panicked(_) => trial.duration_ms,
     };
-    eprintln!(
+    note!(
         "\nsearching for the smallest world that fails like seed {}",
         trial.seed
     );
@@ -432,10 +435,10 @@ fn smallest(trial: &SeedRun) -> anyhow::Result<()> {
     let last = trace::Last::default();
     let ran = worker_pool::guarded(|| small.run_watched(&last.watch(TAIL)))?;
     for line in last.lines() {
-        eprintln!("  {line}");
+        note!("  {line}");
     }
-    eprintln!("  {}", ran.violation().unwrap_or_default());
-    eprintln!("smallest: cambist sim {small} --trace");
+    note!("  {}", ran.violation().unwrap_or_default());
+    note!("smallest: cambist sim {small} --trace");
     Ok(())
 }
 
@@ -451,7 +454,7 @@ fn traced(request: &Request<'_>, json: bool) -> anyhow::Result<Exit> {
         .trial(request.args.seed)
         .run_watched(&trace::every(out))?;
     for violation in &outcome.violations {
-        eprintln!("{violation}");
+        note!("{violation}");
     }
     if json {
         print_json(&outcome)?;

@@ -48,6 +48,25 @@ fn check(args: &TournamentArgs) -> Result<(), Failure> {
     {
         return usage("--out and --results are the same file".to_owned());
     }
+    if let Some(out) = &args.out {
+        let read = args.scenario.iter().map(Path::new);
+        let mut read = read.chain(args.config.as_deref());
+        if let Some(input) = read.find(|input| same_file(out, input)) {
+            return usage(format!(
+                "--out {} would replace {}, which is read",
+                out.display(),
+                input.display()
+            ));
+        }
+        // Checked before the first game, not after the last.
+        let folder = out.parent().filter(|folder| *folder != Path::new(""));
+        if out.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
+            return usage(format!(
+                "--out {}: no file of a folder that exists",
+                out.display()
+            ));
+        }
+    }
     let mut scenarios = args.scenario.clone();
     scenarios.sort();
     if scenarios.windows(2).any(|pair| pair[0] == pair[1]) {
@@ -98,7 +117,7 @@ pub fn run(args: &TournamentArgs, json: bool) -> anyhow::Result<Exit> {
         Some(path) => {
             let (results, games) = Results::open(path, &build, &plan)?;
             if results.others > 0 {
-                eprintln!(
+                note!(
                     "{}: {} lines are of another program, scenario, configuration, or of other games; they are not used",
                     path.display(),
                     results.others
@@ -162,13 +181,13 @@ fn report(
         minutes: args.minutes,
     };
     let written = text::text(&head, plan, &rows);
-    if let Some(out) = &args.out {
-        std::fs::write(out, &written).with_context(|| out.display().to_string())?;
-    }
     if json {
         print_json(&text::json(&head, plan, &rows))?;
     } else {
         print_text(&written)?;
+    }
+    if let Some(out) = &args.out {
+        std::fs::write(out, &written).with_context(|| out.display().to_string())?;
     }
     let violations: u64 = rows.iter().map(|row| row.violations).sum();
     if violations > 0 {
@@ -214,7 +233,7 @@ fn stop_on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
         let interrupted = runtime.block_on(tokio::signal::ctrl_c());
         if interrupted.is_ok() {
             set.store(true, Ordering::Relaxed);
-            eprintln!("\ninterrupted: games that have begun are finished");
+            note!("\ninterrupted: games that have begun are finished");
             if runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
                 std::process::exit(130);
             }

@@ -2,7 +2,7 @@
 //! Lines of another program, or of games that were played with something else, are left where they are and not used.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,7 @@ use cambist::exit::{Exit, Failure};
 use cambist_sim::tournament::Played;
 use serde::{Deserialize, Serialize};
 
+use crate::results_file;
 use crate::tournament::plan::{Place, Plan};
 
 /// A line.
@@ -47,17 +48,7 @@ impl Results {
     /// is removed. Two results of one game are refused unless they are equal.
     pub fn open(path: &Path, build: &str, plan: &Plan) -> anyhow::Result<(Self, Games)> {
         let name = || format!("results file {}", path.display());
-        let mut options = OpenOptions::new();
-        options.read(true).append(true).create(true);
-        let file = options.open(path).with_context(name)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let what = format!("{}: another process plays this tournament", path.display());
-                return Err(Failure::new(Exit::AnotherInstance, what).into());
-            }
-            Err(TryLockError::Error(error)) => return Err(error).with_context(name),
-        }
+        let file = results_file::open(path)?;
         let known: BTreeMap<_, _> = plan
             .places()
             .map(|place| {

@@ -56,12 +56,32 @@ fn a_campaign_adds_up_and_goes_on_where_it_was_interrupted() {
         &["sim", "--shard", "3/2"],
         &["sim", "--without", "unknown"],
         &["sim", "--without", "crash", "--results", "nowhere.jsonl"],
+        &["sim", "--seeds", "0"],
+        &["sim", "--results", "/dev/full"],
     ] {
         assert_eq!(exit(&simulator(bad)), 2, "{bad:?}");
     }
 }
 
 /// Seeds are divided and merged like runs, and by the variables of a scheduler.
+/// Seeds 3 and 4 have two markets, of which the second has no strategy then.
+#[test]
+fn worlds_with_fewer_strategies_than_markets_hold() {
+    let one = [
+        "sim",
+        "--seeds",
+        "4",
+        "--hours",
+        "0.05",
+        "--strategies",
+        "1",
+        "--json",
+    ];
+    let output = simulator(&one);
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    assert_eq!(json(&output)["violations"], 0);
+}
+
 #[test]
 fn simulated_worlds_of_shards_are_the_bytes_of_one_machine() {
     let folder = Folder::new("sim-shards");

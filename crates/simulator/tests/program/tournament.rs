@@ -113,6 +113,7 @@ fn wrong_arguments_are_2() {
         folder.0.display(),
         folder.0.file_name().unwrap().display()
     );
+    let beside = folder.0.join("none/table.txt").display().to_string();
     for (arguments, part) in [
         (vec!["--seeds", "0"], "--seeds must be"),
         (vec!["--seeds", "1000001"], "--seeds must be"),
@@ -126,6 +127,11 @@ fn wrong_arguments_are_2() {
         (vec!["--scenario", "calm", "--scenario", "calm"], "twice"),
         (vec!["--out", &same, "--results", &same], "the same file"),
         (vec!["--out", &same, "--results", &other], "the same file"),
+        (vec!["--out", &same, "--config", &other], "would replace"),
+        (vec!["--out", &same, "--scenario", &other], "would replace"),
+        (vec!["--out", &beside], "no file of a folder that exists"),
+        (vec!["--out", "/tmp"], "no file of a folder that exists"),
+        (vec!["--results", "/dev/full"], "not a regular file"),
     ] {
         let output = simulator(&[&["tournament"], arguments.as_slice()].concat());
         assert_eq!(exit(&output), 2, "{arguments:?}: {}", stderr(&output));
