@@ -179,7 +179,6 @@ fn every_parameter_changes_a_decision() {
 /// `config/strategies` explains every key of a strategy, with a value to copy.
 #[test]
 fn the_sample_files_set_every_parameter() {
-    let mut explained = Vec::new();
     for (name, file) in [
         ("bands", include_str!("../../config/strategies/bands.toml")),
         ("curve", include_str!("../../config/strategies/curve.toml")),
@@ -213,7 +212,6 @@ fn the_sample_files_set_every_parameter() {
         ("twap", include_str!("../../config/strategies/twap.toml")),
     ] {
         let info = find(name).unwrap();
-        explained.push(name);
         let table: Table = file.parse().unwrap();
         let choice = &table["market"]["strategy"][0];
         assert_eq!(choice["name"].as_str(), Some(name));
@@ -230,9 +228,6 @@ fn the_sample_files_set_every_parameter() {
             );
         }
     }
-    let names: Vec<_> = all().iter().map(|info| info.name).collect();
-    explained.sort_unstable();
-    assert_eq!(explained, names, "every strategy has a file");
 }
 
 #[test]

@@ -510,6 +510,21 @@ fn every_command_of_the_documents_is_executed_by_a_test() {
     }
 }
 
+/// A strategy without a file would be one that users have to read the sources of; what the files hold is checked beside
+/// the registry.
+#[test]
+fn every_strategy_has_a_file_that_explains_it() {
+    let checked = read("strategies/src/registry_tests.rs");
+    for info in cambist_strategies::all() {
+        let file = format!("config/strategies/{}.toml", info.name);
+        assert!(root().join(&file).is_file(), "{file} is missing");
+        assert!(
+            checked.contains(&format!("/{file}\"")),
+            "{file} is not checked"
+        );
+    }
+}
+
 /// A daemon with both strategies that the documents set parameters of.
 fn with_bands(file: &mut toml::Table) {
     quick(file);
