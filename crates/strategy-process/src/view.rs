@@ -191,7 +191,7 @@ pub struct FillJson {
 }
 
 impl ViewLine {
-    /// What a view of the engine shows to a process, before it is a view of its own.
+    /// What a view of the engine shows to a process, until [`ViewLine::number`] makes it a view of its own.
     pub fn new<'a>(
         view: &View<'_>,
         fills: impl Iterator<Item = &'a Fill>,
@@ -246,7 +246,7 @@ impl ViewLine {
         hasher.finish()
     }
 
-    /// It is a view, with what is kept for the process as JSON.
+    /// Gives it its number, and what is kept for the process as JSON.
     pub fn number(&mut self, view_seq: u64, state: Option<&str>) {
         let kept = state.and_then(|text| serde_json::from_str(text).ok());
         (self.view_seq, self.state) = (view_seq, kept.unwrap_or(Value::Null));

@@ -51,7 +51,8 @@ pub struct Results {
 }
 
 impl Results {
-    /// Opens or begins a file, locked against other processes. A last line that an interruption cut short is left out and removed.
+    /// Opens or begins a file, locked against other processes. A last line that an interruption cut short is left out and
+    /// removed.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         let name = || format!("results file {}", path.display());
         let file = results_file::open(path)?;

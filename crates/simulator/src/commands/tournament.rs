@@ -62,7 +62,7 @@ fn check(args: &TournamentArgs) -> Result<(), Failure> {
         let folder = out.parent().filter(|folder| *folder != Path::new(""));
         if out.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
             return usage(format!(
-                "--out {}: no file of a folder that exists",
+                "--out {} is a folder, or in one that does not exist",
                 out.display()
             ));
         }

@@ -63,7 +63,6 @@ fn a_campaign_adds_up_and_goes_on_where_it_was_interrupted() {
     }
 }
 
-/// Seeds are divided and merged like runs, and by the variables of a scheduler.
 /// Seeds 3 and 4 have two markets, of which the second has no strategy then.
 #[test]
 fn worlds_with_fewer_strategies_than_markets_hold() {
@@ -82,6 +81,7 @@ fn worlds_with_fewer_strategies_than_markets_hold() {
     assert_eq!(json(&output)["violations"], 0);
 }
 
+/// Seeds are divided and merged like runs, and by the variables of a scheduler.
 #[test]
 fn simulated_worlds_of_shards_are_the_bytes_of_one_machine() {
     let folder = Folder::new("sim-shards");
@@ -147,6 +147,15 @@ fn simulated_worlds_of_shards_are_the_bytes_of_one_machine() {
         stderr(&output)
     );
     good(&merge(&parts(&["3", "1", "2"])));
+    // A world that failed decides, whatever the sum of violations is.
+    let failed = path("failed.jsonl");
+    let text = std::fs::read_to_string(&one).unwrap();
+    let text = text.replacen("\"seeds_failed\":0", "\"seeds_failed\":1", 1);
+    std::fs::write(&failed, text).unwrap();
+    let again = path("merged-failed.jsonl");
+    let output = simulator(&["merge", "--out", &again, &failed]);
+    assert_eq!(exit(&output), 1, "{}", stderr(&output));
+    assert!(stdout(&output).contains("1 failed"), "{}", stdout(&output));
     let [one, merged] = [one, merged].map(|path| std::fs::read(path).unwrap());
     assert_eq!(merged, one);
     assert_eq!(

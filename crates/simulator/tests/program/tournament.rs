@@ -129,8 +129,14 @@ fn wrong_arguments_are_2() {
         (vec!["--out", &same, "--results", &other], "the same file"),
         (vec!["--out", &same, "--config", &other], "would replace"),
         (vec!["--out", &same, "--scenario", &other], "would replace"),
-        (vec!["--out", &beside], "no file of a folder that exists"),
-        (vec!["--out", "/tmp"], "no file of a folder that exists"),
+        (
+            vec!["--out", &beside],
+            "is a folder, or in one that does not exist",
+        ),
+        (
+            vec!["--out", "/tmp"],
+            "is a folder, or in one that does not exist",
+        ),
         (vec!["--results", "/dev/full"], "not a regular file"),
     ] {
         let output = simulator(&[&["tournament"], arguments.as_slice()].concat());
