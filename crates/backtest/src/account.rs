@@ -246,18 +246,21 @@ impl Account {
             VenueTime(0) => orders.len(),
             to => orders.partition_point(|order| order.report.valid_since <= to),
         };
-        let newest_first = orders.range(begin..end.max(begin)).rev();
+        let (end, limit) = (end.max(begin), page.limit as usize);
         let is_in = |report: &OrderReport| match page.list {
             OrderList::All => true,
             OrderList::Resting => OrderStatus::RESTING.contains(&report.status),
             OrderList::Closed => report.status.is_final(),
         };
-        let most = newest_first.len().min(page.limit as usize);
         if page.list == OrderList::All {
-            let total = u32::try_from(newest_first.len()).unwrap_or(u32::MAX);
-            let shown = newest_first.skip(page.offset as usize).take(most);
-            return (shown.map(|order| order.report.clone()).collect(), total);
+            // A range of known length is copied faster than one that is filtered, and every poll copies one.
+            let last = end.saturating_sub(page.offset as usize).max(begin);
+            let shown = orders.range(last.saturating_sub(limit).max(begin)..last);
+            let shown = shown.rev().map(|order| order.report.clone()).collect();
+            return (shown, u32::try_from(end - begin).unwrap_or(u32::MAX));
         }
+        let newest_first = orders.range(begin..end).rev();
+        let most = newest_first.len().min(limit);
         let (mut found, mut total) = (Vec::with_capacity(most), 0_u32);
         for order in newest_first.filter(|order| is_in(&order.report)) {
             if total >= page.offset && found.len() < most {

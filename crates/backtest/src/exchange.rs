@@ -9,14 +9,14 @@ use cambist_core::request::{Depth, DepthLevel, Listed, Query, Reply};
 use cambist_core::sorted_map::SortedMap;
 use cambist_core::sorted_set::SortedSet;
 use cambist_core::{
-    Amount, Hash, MarketId, MarketSpec, OrderKind, OrderStatus, Price, Reason, Side, TokenSpec,
-    VenueTime,
+    Amount, Hash, MarketId, MarketSpec, OrderKind, OrderStatus, Price, Qty, Reason, Side,
+    TokenSpec, VenueTime,
 };
 use cambist_fill_model::{
     ExecutionReport, Fees, FillSimulator, Liquidity, NewOrder, Options, OrderId, Outcome,
     QueueModel, TimeInForce, TradeSides,
 };
-use cambist_market_data::{Event, Snapshot, Timestamp};
+use cambist_market_data::{Event, Level, Snapshot, Timestamp};
 
 use crate::account::{Account, AccountOrder, Change, OrderNumber, hash_of, number_of};
 use crate::assumptions::Assumptions;
@@ -431,62 +431,37 @@ impl SimulatedExchange {
     /// them and are left out.
     fn depth(&mut self, now: Timestamp, market: usize) -> Depth {
         let account = self.reported_account.as_ref().unwrap_or(&self.account);
-        let market_state = &mut self.markets[market];
-        market_state
-            .simulator
-            .write_snapshot(self.depth_levels, &mut market_state.levels);
-        let spec = &market_state.spec;
-        let open = || account.open().filter(|order| order.order.market == spec.id);
-        let own_count = open().count();
-        // Sizes are in lots at first.
-        let mut sides = Side::BOTH.map(|side| {
-            let levels = market_state.levels.side(side);
-            let mut shown = Vec::with_capacity(levels.len() + own_count);
-            shown.extend(levels.iter().map(|level| DepthLevel {
-                price: level.price,
-                size: Amount::from(level.qty.0),
-            }));
-            shown
-        });
-        for order in open() {
-            let order_request = &order.order;
-            let base = spec.base_amount(order_request.qty).unwrap_or(0);
-            let left = spec
-                .lots_floor(base.saturating_sub(order.report.base_filled))
-                .0;
-            let (own, other) = match order_request.side {
-                Side::Buy => (0, 1),
-                Side::Sell => (1, 0),
-            };
-            let price = order_request.price;
-            sides[other].retain(|level| !order_request.side.reaches(price, level.price));
-            let better = |level: &DepthLevel| match order_request.side {
-                Side::Buy => level.price > price,
-                Side::Sell => level.price < price,
-            };
-            let at = sides[own].partition_point(better);
-            let size = Amount::from(left);
-            match sides[own].get_mut(at) {
-                Some(level) if level.price == price => {
-                    level.size = level.size.saturating_add(size).min(u64::MAX.into());
-                }
-                _ => sides[own].insert(at, DepthLevel { price, size }),
+        let Market {
+            spec,
+            simulator,
+            is_snapshots,
+            version,
+            levels,
+            ..
+        } = &mut self.markets[market];
+        simulator.write_snapshot(self.depth_levels, levels);
+        for order in account.open() {
+            if order.order.market == spec.id {
+                show_own(levels, order, spec);
             }
         }
-        for level in sides.iter_mut().flatten() {
-            level.size = spec.lot.saturating_mul(level.size);
-        }
-        let [bids, asks] = sides;
+        let [bids, asks] = Side::BOTH.map(|side| {
+            let levels = levels.side(side).iter().map(|level| DepthLevel {
+                price: level.price,
+                size: spec.lot.saturating_mul(Amount::from(level.qty.0)),
+            });
+            levels.collect()
+        });
         // A snapshot is valid for the time it was taken; a book of incremental changes is valid until the next change.
-        let timestamp = if market_state.is_snapshots {
-            venue_time(market_state.levels.exchange_time)
+        let valid = if *is_snapshots {
+            levels.exchange_time
         } else {
-            venue_time(now)
+            now
         };
         Depth {
             market: spec.id,
-            version: market_state.version,
-            timestamp,
+            version: *version,
+            timestamp: venue_time(valid),
             bids,
             asks,
         }
@@ -574,6 +549,27 @@ impl SimulatedExchange {
     /// Number of events about orders that the recording had not named.
     pub fn unknown_orders(&self, market: usize) -> u64 {
         self.markets[market].simulator.unknown_orders()
+    }
+}
+
+/// Adds the rest of an order of ours to the levels of its market, in place of the levels that cross it.
+fn show_own(levels: &mut Snapshot, order: &AccountOrder, spec: &MarketSpec) {
+    let (side, price) = (order.order.side, order.order.price);
+    let base = spec.base_amount(order.order.qty).unwrap_or(0);
+    let qty = spec.lots_floor(base.saturating_sub(order.report.base_filled));
+    let (own, other) = match side {
+        Side::Buy => (&mut levels.bids, &mut levels.asks),
+        Side::Sell => (&mut levels.asks, &mut levels.bids),
+    };
+    let crossing = other.partition_point(|level| side.reaches(price, level.price));
+    other.drain(..crossing);
+    let better = |level: &Level| !side.reaches(price, level.price);
+    let at = own.partition_point(better);
+    match own.get_mut(at) {
+        Some(level) if level.price == price => {
+            level.qty = Qty(level.qty.0.saturating_add(qty.0));
+        }
+        _ => own.insert(at, Level { price, qty }),
     }
 }
 

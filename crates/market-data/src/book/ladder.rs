@@ -6,7 +6,7 @@
 //! Keys near the best are in a ring of slots, one per tick, with a bitmap of occupied slots: a change is one store, and
 //! the next best level is found by counting zeros. Keys further away are in a tree. The ring moves with the best price.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map};
 
 /// Slots of the ring; a power of two. 64 KiB of quantities per side.
 const SLOTS: usize = 8_192;
@@ -189,44 +189,48 @@ impl Ladder {
     }
 
     /// Levels, best first.
-    pub const fn levels(&self) -> Levels<'_> {
+    pub fn levels(&self) -> Levels<'_> {
+        let (low, bits) = match self.best {
+            NONE => (self.base, 0),
+            best => (best & !63, self.occupied[slot(best) >> 6]),
+        };
         Levels {
             ladder: self,
-            next: self.best,
+            low,
+            bits,
+            far: self.far.iter(),
         }
-    }
-
-    /// The next lower key.
-    fn next_below(&self, key: u64) -> Option<u64> {
-        let in_ring = if self.in_ring(key) {
-            self.next_in_ring(key)
-        } else {
-            None
-        };
-        in_ring.or_else(|| {
-            let below = self.base.min(key);
-            self.far.range(..below).next_back().map(|(key, _)| *key)
-        })
     }
 }
 
-/// The levels of a side with their quantities, best first.
+/// The levels of a side with their quantities, best first: those of the ring, whose first word has the best one, and
+/// then those outside of it, which are all worse.
 #[derive(Clone, Debug)]
 pub(super) struct Levels<'a> {
     ladder: &'a Ladder,
-    next: u64,
+    /// The lowest key of the word that is read.
+    low: u64,
+    /// The occupied slots of the word that are left.
+    bits: u64,
+    far: btree_map::Iter<'a, u64, u64>,
 }
 
 impl Iterator for Levels<'_> {
     type Item = (u64, u64);
 
+    #[inline]
     fn next(&mut self) -> Option<(u64, u64)> {
-        let key = self.next;
-        if key == NONE {
-            return None;
+        while self.bits == 0 {
+            if self.low == self.ladder.base {
+                return self.far.next_back().map(|(key, qty)| (*key, *qty));
+            }
+            self.low -= 64;
+            self.bits = self.ladder.occupied[slot(self.low) >> 6];
         }
-        self.next = self.ladder.next_below(key).unwrap_or(NONE);
-        Some((key, self.ladder.get(key)))
+        let at = self.bits.ilog2();
+        self.bits ^= 1 << at;
+        let key = self.low + u64::from(at);
+        Some((key, self.ladder.qty[slot(key)]))
     }
 }
 
