@@ -12,7 +12,8 @@ use cambist_market_data::segment::{
     WriteError,
 };
 use cambist_market_data::{
-    DefectKind, EventSource, Grid, Level, Snapshot, SnapshotSource, Timestamp, Tolerance,
+    DefectKind, Event, EventSource, Grid, Level, Snapshot, SnapshotSource, Timestamp, Tolerance,
+    Update, Visibility,
 };
 
 const SECOND: i64 = 1_000_000_000;
@@ -517,6 +518,48 @@ fn a_real_recording_of_ticks_is_the_same_afterwards() {
         reader.report().skipped(DefectKind::Backward),
         232 - at_the_end as u64
     );
+}
+
+/// Wherever a gap is among the events that are decoded at once, it is named before the event behind it.
+#[test]
+fn a_gap_between_events_is_named_wherever_it_is() {
+    let event = |second: i64| Event {
+        exchange_time: Timestamp(BEGIN + second * SECOND),
+        local_time: Timestamp(BEGIN + second * SECOND),
+        visibility: Visibility::Both,
+        update: Update::Cancel { order: 1 },
+    };
+    for before in [1, 2, 3, 4, 5, 255, 256, 257, 512] {
+        let path = folder("gap-of-events");
+        let limits = Limits {
+            key_records: if before < 10 { 4 } else { 1_024 },
+            ..ONE
+        };
+        let mut writer = EventWriter::begin(&path, header(), limits).unwrap();
+        for second in (0..before).chain(before + 100..before + 110) {
+            writer.write(&event(second)).unwrap();
+        }
+        writer.finish().unwrap();
+        let read = |names| {
+            let mut reader = EventSegments::open(&path, tolerating(names)).unwrap();
+            let (mut events, mut blocks) = (0, 0);
+            let error = loop {
+                match reader.next_events() {
+                    Ok([]) => break None,
+                    Ok(next) => (events, blocks) = (events + next.len() as i64, blocks + 1),
+                    Err(error) => break Some(error.to_string()),
+                }
+            };
+            assert!(reader.next_event().unwrap().is_none());
+            assert!(blocks <= events);
+            (events, error, reader.report().skipped(DefectKind::Gap))
+        };
+        let (events, error, _) = read("");
+        assert_eq!(events, before, "{error:?}");
+        let expected = format!("row {before}: no row for 101.000 s");
+        assert!(error.unwrap().contains(&expected), "{before}");
+        assert_eq!(read("gap"), (before + 10, None, 1), "{before}");
+    }
 }
 
 /// The snapshot of a second with its prices times a factor.

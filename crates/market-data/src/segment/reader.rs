@@ -121,23 +121,34 @@ impl EventSegments {
         &self.recording.header
     }
 
+    /// Events of the block that may be returned: one after a gap is once the gap was reported.
+    #[inline]
+    const fn ready(&self) -> usize {
+        self.block.len() - self.gap as usize
+    }
+
     /// Decodes the next events; `false` at the end. Events in a block count as read.
     #[inline(never)]
     fn fill(&mut self) -> Result<bool> {
-        let after_gap = std::mem::take(&mut self.gap).then(|| self.block.last().copied());
-        self.block.clear();
-        self.at = 0;
-        let more = self.recording.block(&mut self.block, after_gap.flatten());
-        match more {
-            Ok(gap) => self.gap = gap,
-            Err(error) => {
-                self.recording.over = true;
-                self.recording.left = 0;
-                self.block.clear();
-                return Err(error);
+        loop {
+            let after_gap = std::mem::take(&mut self.gap).then(|| self.block.last().copied());
+            self.block.clear();
+            self.at = 0;
+            let more = self.recording.block(&mut self.block, after_gap.flatten());
+            match more {
+                Ok(gap) => self.gap = gap,
+                Err(error) => {
+                    self.recording.over = true;
+                    self.recording.left = 0;
+                    self.block.clear();
+                    return Err(error);
+                }
+            }
+            // The first event of a block may already be one after a gap.
+            if !self.gap || self.ready() > 0 {
+                return Ok(self.ready() > 0);
             }
         }
-        Ok(!self.block.is_empty())
     }
 }
 
@@ -168,14 +179,22 @@ impl SnapshotSource for SnapshotSegments {
 impl EventSource for EventSegments {
     #[inline]
     fn next_event(&mut self) -> Result<Option<&Event>> {
-        // An event after a gap is returned once the gap was reported.
-        let ready = self.block.len() - usize::from(self.gap);
-        if self.at == ready && !self.fill()? {
+        if self.at == self.ready() && !self.fill()? {
             return Ok(None);
         }
         let event = self.block.get(self.at);
         self.at += 1;
         Ok(event)
+    }
+
+    #[inline]
+    fn next_events(&mut self) -> Result<&[Event]> {
+        if self.at == self.ready() && !self.fill()? {
+            return Ok(&[]);
+        }
+        let ready = self.ready();
+        let begin = std::mem::replace(&mut self.at, ready);
+        Ok(&self.block[begin..ready])
     }
 
     fn grid(&self) -> Grid {
