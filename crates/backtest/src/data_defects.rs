@@ -245,9 +245,9 @@ mod tests {
         for (nanos, is_late) in [(9_000_000_000, false), (3_600_000_000_000, true)] {
             let data = read(|report| {
                 for _ in 0..3 {
-                    report.delay.add(nanos);
+                    report.delay.add(nanos, 1);
                 }
-                report.delay.add(7_200_000_000_000);
+                report.delay.add(7_200_000_000_000, 1);
                 report.ignored = 4;
             });
             let sentences = DataDefects::from(&data).sentences();
@@ -256,7 +256,7 @@ mod tests {
             assert_eq!(details[0].0, "ignored");
             assert!(details[1].1.contains("at most 7200.0 s"), "{details:?}");
         }
-        let none = read(|report| report.delay.add(0));
+        let none = read(|report| report.delay.add(0, 1));
         assert!(none.details().is_empty(), "one time is no delay");
     }
 

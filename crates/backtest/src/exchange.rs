@@ -53,8 +53,8 @@ struct Market {
     spec: MarketSpec,
     simulator: FillSimulator,
     is_snapshots: bool,
-    /// Increases with every change that may affect the depth.
-    version: u64,
+    /// Changes that may affect the depth, beside the removal of crossed levels.
+    changes: u64,
     /// Buffer for the levels of a reply.
     levels: Snapshot,
     resting: Resting,
@@ -127,7 +127,7 @@ impl SimulatedExchange {
                 spec: spec.clone(),
                 simulator,
                 is_snapshots: *is_snapshots,
-                version: 0,
+                changes: 0,
                 levels: Snapshot::default(),
                 resting: Resting::default(),
                 filled_step: 0,
@@ -159,26 +159,39 @@ impl SimulatedExchange {
     #[inline]
     pub fn apply_event(&mut self, market: usize, event: &Event) {
         let market_state = &mut self.markets[market];
-        market_state.version += 1;
+        market_state.changes += 1;
         market_state.simulator.apply_event(event, &mut self.reports);
         if !self.reports.is_empty() {
             self.take_reports(market);
         }
     }
 
+    /// Applies events up to and including a time, in their order, but none of a later time than one at which an order
+    /// of ours was filled, so that the fill can be booked then. Returns how many.
+    #[inline]
+    pub fn apply_events(&mut self, market: usize, events: &[Event], until: Timestamp) -> usize {
+        let mut last = until;
+        for (applied, event) in events.iter().enumerate() {
+            let time = event.exchange_time;
+            if time > until || (time > last && self.has_executions()) {
+                return applied;
+            }
+            self.apply_event(market, event);
+            last = time;
+        }
+        events.len()
+    }
+
     /// All rows of one time were applied.
     #[inline]
     pub fn end_message(&mut self, market: usize) {
-        let market_state = &mut self.markets[market];
-        if market_state.simulator.end_message() {
-            market_state.version += 1;
-        }
+        self.markets[market].simulator.end_message();
     }
 
     /// Applies a snapshot of the recorded market.
     pub fn apply_snapshot(&mut self, market: usize, snapshot: &Snapshot) {
         let market_state = &mut self.markets[market];
-        market_state.version += 1;
+        market_state.changes += 1;
         market_state
             .simulator
             .apply_snapshot(snapshot, &mut self.reports);
@@ -236,7 +249,7 @@ impl SimulatedExchange {
             },
         };
         let market_state = &mut self.markets[market];
-        market_state.version += 1;
+        market_state.changes += 1;
         market_state
             .simulator
             .submit(now, &order_request, &mut self.reports);
@@ -278,7 +291,7 @@ impl SimulatedExchange {
     fn close(&mut self, now: Timestamp, number: OrderNumber, status: OrderStatus) {
         if let Some(market) = self.places.get(&number) {
             let market_state = &mut self.markets[usize::from(market.0)];
-            market_state.version += 1;
+            market_state.changes += 1;
             // The end is booked below.
             let before = self.reports.len();
             market_state
@@ -435,7 +448,7 @@ impl SimulatedExchange {
             spec,
             simulator,
             is_snapshots,
-            version,
+            changes,
             levels,
             ..
         } = &mut self.markets[market];
@@ -460,7 +473,8 @@ impl SimulatedExchange {
         };
         Depth {
             market: spec.id,
-            version: *version,
+            // Increases with every change.
+            version: *changes + simulator.crossings(),
             timestamp: venue_time(valid),
             bids,
             asks,

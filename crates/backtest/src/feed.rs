@@ -6,11 +6,20 @@ use cambist_market_data::{Event, Grid, LiveRow, Recording, Snapshot, Step, Times
 
 use crate::error::BacktestError;
 
-/// The next row of a recording.
+/// What a feed has at hand, in ticks and lots of its market; undefined after its end.
+#[derive(Clone, Copy, Debug)]
+pub enum Next<'a> {
+    /// Events, at least one.
+    Events(&'a [Event]),
+    /// A row.
+    Row(&'a Row),
+}
+
+/// A row of a recording of snapshots, or of live data.
 #[derive(Debug)]
 pub enum Row {
-    /// An event.
-    Event(Event),
+    /// A trade beside snapshots.
+    Trade(Event),
     /// A snapshot.
     Snapshot(Box<Snapshot>),
     /// No change: time has passed.
@@ -19,18 +28,21 @@ pub enum Row {
     Reference(ReferenceReading),
 }
 
-/// A recording with its next row, in ticks and lots of the market.
+/// A recording with its next rows, in ticks and lots of the market.
 pub struct Feed {
     data: Recording,
     /// Market ticks per recorded tick, and lots per recorded lot.
     tick_factor: u64,
     lot_factor: u64,
+    /// Events of the exchange's view that were read at once, and the place of the next one.
+    events: Vec<Event>,
+    at: usize,
     row: Row,
-    /// Exchange time of the row; [`NEVER`] after the end.
+    /// Exchange time of the next row; [`NEVER`] after the end.
     time: Timestamp,
     /// Trades beside snapshots so far.
     trades: u64,
-    /// The largest step that divides all prices so far, in ticks of the market; 0 before the first.
+    /// The largest step that divides all prices before `events`, in ticks of the market; 0 before the first.
     price_step: u64,
     /// Rows after which that is the tick of the data.
     step_is_known_after: u64,
@@ -74,20 +86,13 @@ impl Feed {
             "raise market.base_precision, or market.quote_precision above price_decimals, to what \
              the data have",
         )?;
-        let row = match &data {
-            Recording::Events(_) => Row::Event(Event {
-                exchange_time: NEVER,
-                local_time: NEVER,
-                visibility: cambist_market_data::Visibility::Local,
-                update: Update::Cancel { order: 0 },
-            }),
-            Recording::Snapshots(_) | Recording::Live(_) => Row::Snapshot(Box::default()),
-        };
         Ok(Self {
             data,
             tick_factor,
             lot_factor,
-            row,
+            events: Vec::new(),
+            at: 0,
+            row: Row::Snapshot(Box::default()),
             time: NEVER,
             trades: 0,
             price_step: 0,
@@ -102,17 +107,20 @@ impl Feed {
         self.time
     }
 
-    /// The next row; undefined after the end.
+    /// The next row, or the events that are at hand.
     #[inline]
-    pub const fn row(&self) -> &Row {
-        &self.row
+    pub fn next(&self) -> Next<'_> {
+        match self.data {
+            Recording::Events(_) => Next::Events(&self.events[self.at..]),
+            Recording::Snapshots(_) | Recording::Live(_) => Next::Row(&self.row),
+        }
     }
 
     /// Passes over rows of a time, so that [`Self::time`] shows whether there are later ones. Data that arrive are not
     /// waited for, and what is wrong with rows that are not used is no defect of the run.
     pub fn pass_over(&mut self, time: Timestamp) {
         let is_live = matches!(self.data, Recording::Live(_));
-        while !is_live && self.time == time && self.advance().is_ok() {}
+        while !is_live && self.time == time && self.advance(1).is_ok() {}
     }
 
     /// The recording.
@@ -134,7 +142,10 @@ impl Feed {
     /// conclusion.
     pub fn price_step(&self) -> Option<u64> {
         let is_known = self.data.report().rows >= self.step_is_known_after;
-        is_known.then_some(self.price_step).filter(|step| *step > 0)
+        // The next row counts, as it does in the number of rows.
+        let read = self.events.iter().take(self.at + 1);
+        let step = step_of_events(self.price_step, read);
+        is_known.then_some(step).filter(|step| *step > 0)
     }
 
     /// Whether it is a recording of snapshots.
@@ -142,29 +153,43 @@ impl Feed {
         matches!(self.data, Recording::Snapshots(_) | Recording::Live(_))
     }
 
-    /// Reads the next row that the exchange processes.
-    pub fn advance(&mut self) -> Result<(), BacktestError> {
+    /// Passes over rows that were applied, which were at hand, to the next one that the exchange processes.
+    #[inline]
+    pub fn advance(&mut self, rows: usize) -> Result<(), BacktestError> {
+        self.at += rows;
+        match self.events.get(self.at) {
+            Some(event) => {
+                self.time = event.exchange_time;
+                Ok(())
+            }
+            None => self.read(),
+        }
+    }
+
+    /// Reads the next row, or the next events.
+    fn read(&mut self) -> Result<(), BacktestError> {
         let (ticks, lots) = (self.tick_factor, self.lot_factor);
+        self.price_step = step_of_events(self.price_step, self.events.iter());
+        self.events.clear();
+        self.at = 0;
         match (&mut self.data, &mut self.row) {
-            (Recording::Events(source), Row::Event(row)) => loop {
-                let Some(event) = source.next_event()? else {
-                    self.time = NEVER;
-                    return Ok(());
-                };
-                if event.visibility.at_exchange() {
-                    *row = *event;
-                    if (ticks, lots) != (1, 1) {
-                        scale_update(&mut row.update, ticks, lots);
+            (Recording::Events(source), _) => {
+                while self.events.is_empty() {
+                    let read = source.next_events()?;
+                    if read.is_empty() {
+                        self.time = NEVER;
+                        return Ok(());
                     }
-                    if self.price_step != 1
-                        && let Some(price) = price_of(&row.update)
-                    {
-                        self.price_step = common_step(self.price_step, price);
-                    }
-                    self.time = row.exchange_time;
-                    return Ok(());
+                    self.events.extend_from_slice(read);
+                    self.events.retain(|event| event.visibility.at_exchange());
                 }
-            },
+                if (ticks, lots) != (1, 1) {
+                    for event in &mut self.events {
+                        scale_update(&mut event.update, ticks, lots);
+                    }
+                }
+                self.time = self.events[0].exchange_time;
+            }
             (Recording::Snapshots(source), Row::Snapshot(row)) => {
                 let Some(snapshot) = source.next_snapshot()? else {
                     self.time = NEVER;
@@ -179,7 +204,7 @@ impl Feed {
                 // One buffer serves snapshots and rows without a change.
                 let mut buffer = match row {
                     Row::Snapshot(buffer) | Row::Idle(buffer) => std::mem::take(buffer),
-                    Row::Event(_) | Row::Reference(_) => Box::default(),
+                    Row::Trade(_) | Row::Reference(_) => Box::default(),
                 };
                 match source.next_row()? {
                     None => self.time = NEVER,
@@ -196,7 +221,7 @@ impl Feed {
                         self.trades += 1;
                         scale_update(&mut event.update, ticks, lots);
                         self.time = event.local_time;
-                        *row = Row::Event(event);
+                        *row = Row::Trade(event);
                     }
                     Some(LiveRow::Snapshot(snapshot)) => {
                         buffer.copy_from(snapshot);
@@ -220,6 +245,14 @@ pub fn common_step(step: u64, price: Price) -> u64 {
         (greater, rest) = (rest, greater % rest);
     }
     greater
+}
+
+fn step_of_events<'a>(step: u64, events: impl Iterator<Item = &'a Event>) -> u64 {
+    if step == 1 {
+        return step;
+    }
+    let prices = events.filter_map(|event| price_of(&event.update));
+    prices.fold(step, common_step)
 }
 
 fn step_of_levels(step: &mut u64, row: &Snapshot) {

@@ -17,7 +17,7 @@ use crate::engine_link::{Begin, EngineLink, EngineObserver, Input, Outgoing, Out
 use crate::error::{BacktestError, Outside};
 use crate::exchange::{Execution, RecordedMarket, SimulatedExchange, venue_time};
 use crate::fee_bips::FeeBips;
-use crate::feed::{Feed, NEVER, Row};
+use crate::feed::{Feed, NEVER, Next, Row};
 use crate::finished::Finished;
 use crate::markouts::Markouts;
 use crate::network::{Random, RateLimiter, nanos};
@@ -143,7 +143,7 @@ impl Backtest {
         let mut feeds = Vec::new();
         for (data, spec) in setup.data.into_iter().zip(&setup.markets) {
             let mut feed = Feed::new(data, spec)?;
-            feed.advance()?;
+            feed.advance(1)?;
             if feed.time() == NEVER {
                 let market = spec.name.clone();
                 let rows = feed.data().report().rows;
@@ -328,46 +328,95 @@ impl Backtest {
             if self.data_ended {
                 return Ok(false);
             }
-            let times = self.feeds.iter().map(Feed::time).enumerate();
-            let Some((index, time)) = times.min_by_key(|(_, time)| *time) else {
+            let Some((index, time)) = self.earliest_feed() else {
                 return Ok(false);
             };
             if time > until {
                 return Ok(true);
             }
             self.now = time;
-            match self.feeds[index].row() {
-                Row::Event(event) => self.exchange.apply_event(index, event),
-                Row::Snapshot(snapshot) => self.exchange.apply_snapshot(index, snapshot),
-                Row::Reference(price) if self.engine.is_some() => {
-                    // The engine takes it in at its time, before any later row.
-                    let price = price.received(self.engine_time(time));
-                    let input = Planned::Input(Input::reference(price));
-                    self.schedule.plan(time, input);
-                    self.planned_by_row = Some(time);
-                    until = time;
+            let applied = match self.feeds[index].next() {
+                Next::Events(events) => {
+                    let until = self.until_others(index, until);
+                    let events = &events[..events.len().min(self.rows_to_progress())];
+                    let applied = self.exchange.apply_events(index, events, until);
+                    self.now = events[applied - 1].exchange_time;
+                    applied
                 }
-                Row::Idle(_) | Row::Reference(_) => {}
-            }
-            self.rows += 1;
-            if self.rows.is_multiple_of(PROGRESS_ROWS) {
-                sink.progress(Progress {
-                    rows: self.rows,
-                    time,
-                    fills: self.fills,
-                });
-            }
-            self.feeds[index].advance()?;
-            let next = self.feeds[index].time();
-            self.data_ended = next == NEVER;
-            if next > time {
-                self.exchange.end_message(index);
-                // The mid of a fill is that after all rows of its time, whatever their order.
-                if self.exchange.has_executions() {
-                    self.book_executions(sink)?;
+                Next::Row(row) => {
+                    match row {
+                        Row::Trade(event) => {
+                            let event = std::slice::from_ref(event);
+                            self.exchange.apply_events(index, event, time);
+                        }
+                        Row::Snapshot(snapshot) => self.exchange.apply_snapshot(index, snapshot),
+                        Row::Reference(price) if self.engine.is_some() => {
+                            // The engine takes it in at its time, before any later row.
+                            let price = price.received(self.engine_time(time));
+                            let input = Planned::Input(Input::reference(price));
+                            self.schedule.plan(time, input);
+                            self.planned_by_row = Some(time);
+                            until = time;
+                        }
+                        Row::Idle(_) | Row::Reference(_) => {}
+                    }
+                    1
                 }
+            };
+            self.pass_over(index, applied, sink)?;
+        }
+    }
+
+    /// The feed with the earliest row, and the time of that.
+    #[inline]
+    fn earliest_feed(&self) -> Option<(usize, Timestamp)> {
+        let times = self.feeds.iter().map(Feed::time).enumerate();
+        times.min_by_key(|(_, time)| *time)
+    }
+    /// The last time, up to a given one, at which no other feed has a row that comes first. Of rows of one time, those
+    /// of the first feed do.
+    fn until_others(&self, index: usize, until: Timestamp) -> Timestamp {
+        let others = self.feeds.iter().enumerate();
+        let others = others.filter(|(other, _)| *other != index);
+        others.fold(until, |until, (other, feed)| {
+            let comes_first = i64::from(other < index);
+            until.min(feed.time().plus_nanos(-comes_first))
+        })
+    }
+
+    /// Rows up to the one after which progress is reported.
+    fn rows_to_progress(&self) -> usize {
+        let rows = PROGRESS_ROWS - self.rows % PROGRESS_ROWS;
+        usize::try_from(rows).unwrap_or(usize::MAX)
+    }
+
+    /// Passes over rows of a feed that were applied up to now.
+    fn pass_over(
+        &mut self,
+        index: usize,
+        applied: usize,
+        sink: &mut dyn Sink,
+    ) -> Result<(), BacktestError> {
+        self.rows += applied as u64;
+        if self.rows.is_multiple_of(PROGRESS_ROWS) {
+            sink.progress(Progress {
+                rows: self.rows,
+                time: self.now,
+                fills: self.fills,
+            });
+        }
+        let feed = &mut self.feeds[index];
+        feed.advance(applied)?;
+        let next = feed.time();
+        self.data_ended = next == NEVER;
+        if next > self.now {
+            self.exchange.end_message(index);
+            // The mid of a fill is that after all rows of its time, whatever their order.
+            if self.exchange.has_executions() {
+                self.book_executions(sink)?;
             }
         }
+        Ok(())
     }
 
     /// Books what the exchange executed of our orders in the actual accounts.

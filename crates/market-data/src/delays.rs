@@ -18,17 +18,17 @@ pub struct Delays {
 }
 
 impl Delays {
-    /// Counts a row. Clocks that go backward have no delay.
+    /// Counts rows with one delay. Clocks that go backward have none.
     #[inline]
-    pub fn add(&mut self, nanos: i64) {
+    pub fn add(&mut self, nanos: i64, rows: u64) {
         let nanos = nanos.max(0).cast_unsigned();
         if self.buckets.is_empty() {
             self.buckets.resize(BUCKETS, 0);
         }
-        if let Some(rows) = self.buckets.get_mut(bucket(nanos)) {
-            *rows += 1;
+        if let Some(counted) = self.buckets.get_mut(bucket(nanos)) {
+            *counted += rows;
         }
-        self.rows += 1;
+        self.rows += rows;
         self.max = self.max.max(nanos);
     }
 
@@ -118,16 +118,16 @@ mod tests {
     fn median_and_maximum_are_those_of_the_rows() {
         let mut delays = Delays::default();
         assert_eq!(delays.median_and_max(), None);
-        delays.add(0);
-        delays.add(-5);
+        delays.add(0, 1);
+        delays.add(-5, 1);
         assert_eq!(delays.median_and_max(), None, "one time in each row");
         let mut delays = Delays::default();
-        for nanos in [3, 3, 5, 7, i64::MAX] {
-            delays.add(nanos);
+        for (nanos, rows) in [(3, 2), (5, 1), (7, 1), (i64::MAX, 1)] {
+            delays.add(nanos, rows);
         }
         assert_eq!(delays.median_and_max(), Some((5, i64::MAX.cast_unsigned())));
         let mut hour = Delays::default();
-        hour.add(3_600_000_000_000);
+        hour.add(3_600_000_000_000, 1);
         let (median, max) = hour.median_and_max().unwrap();
         assert_eq!(max, 3_600_000_000_000);
         assert!(max - median < max / 25, "{median}");

@@ -25,6 +25,12 @@ impl Event {
         visibility: Visibility::Both,
         update: Update::Cancel { order: 0 },
     };
+
+    /// The time from the exchange to the recorder.
+    #[inline]
+    pub(crate) const fn delay_nanos(&self) -> i64 {
+        self.local_time.nanos_since(self.exchange_time)
+    }
 }
 
 /// The view that a row belongs to.

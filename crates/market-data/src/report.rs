@@ -105,22 +105,27 @@ pub struct Views {
 }
 
 impl Views {
+    /// Adds events of one visibility.
     #[inline]
-    fn add(&mut self, event: &Event) {
-        let is_fill = matches!(event.update, Update::Fill { .. });
-        let is_trade = is_fill || matches!(event.update, Update::Trade { .. });
-        let trade = u64::from(is_trade);
-        self.trades += trade;
-        self.fills += u64::from(is_fill);
-        match event.visibility {
+    fn add(&mut self, events: &[Event], visibility: Visibility) {
+        let (mut trades, mut fills) = (0, 0);
+        for event in events {
+            let is_fill = matches!(event.update, Update::Fill { .. });
+            let is_trade = is_fill || matches!(event.update, Update::Trade { .. });
+            fills += u64::from(is_fill);
+            trades += u64::from(is_trade);
+        }
+        self.trades += trades;
+        self.fills += fills;
+        match visibility {
             Visibility::Both => {}
             Visibility::Exchange => {
-                self.exchange_only += 1;
-                self.trades_exchange_only += trade;
+                self.exchange_only += events.len() as u64;
+                self.trades_exchange_only += trades;
             }
             Visibility::Local => {
-                self.local_only += 1;
-                self.trades_local_only += trade;
+                self.local_only += events.len() as u64;
+                self.trades_local_only += trades;
             }
         }
     }
@@ -148,23 +153,40 @@ impl Report {
         }
     }
 
-    /// Counts the views and the delay of an event that is returned.
+    /// Counts the views and the delays of events that are returned.
     #[inline]
-    pub fn event(&mut self, event: &Event) {
-        self.untimed_event(event);
-        if event.visibility.at_local() {
-            let delay = event.local_time.nanos_since(event.exchange_time);
-            self.delay.add(delay);
+    pub fn events(&mut self, events: &[Event]) {
+        self.see_begin(events);
+        // Events of one message have one delay.
+        let kind = |event: &Event| (event.visibility, event.delay_nanos());
+        for alike in events.chunk_by(|one, next| kind(one) == kind(next)) {
+            let (visibility, delay) = kind(&alike[0]);
+            self.views.add(alike, visibility);
+            if visibility.at_local() {
+                self.delay.add(delay, alike.len() as u64);
+            }
         }
     }
 
-    /// The same of an event whose times are those of another row.
+    /// Counts the views of an event whose times are those of another row.
     #[inline]
     pub fn untimed_event(&mut self, event: &Event) {
-        self.views.add(event);
-        if self.kept < BEGIN_ROWS && self.begins_whole != Some(true) {
+        let events = std::slice::from_ref(event);
+        self.see_begin(events);
+        self.views.add(events, event.visibility);
+    }
+
+    /// Whether events among the first ones are those of a whole book.
+    #[inline]
+    fn see_begin(&mut self, events: &[Event]) {
+        if self.kept >= BEGIN_ROWS || self.begins_whole == Some(true) {
+            return;
+        }
+        for event in events {
             match event.update {
-                Update::Level { .. } => self.begins_whole = Some(false),
+                Update::Level { .. } if self.begins_whole.is_none() => {
+                    self.begins_whole = Some(false);
+                }
                 Update::SnapshotLevel { .. } | Update::Clear { .. } => {
                     self.begins_whole = Some(true);
                 }
@@ -177,7 +199,7 @@ impl Report {
     #[inline]
     pub fn snapshot(&mut self, snapshot: &Snapshot, time: Timestamp) {
         let delay = snapshot.local_time.nanos_since(snapshot.exchange_time);
-        self.delay.add(delay);
+        self.delay.add(delay, 1);
         self.keep(time);
     }
 

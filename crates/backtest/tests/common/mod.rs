@@ -237,7 +237,7 @@ impl SnapshotSource for Rows<Snapshot> {
 impl EventSource for Rows<Event> {
     fn next_event(&mut self) -> cambist_market_data::Result<Option<&Event>> {
         if let Some(event) = self.next().copied() {
-            self.report.event(&event);
+            self.report.events(&[event]);
             self.report.keep(event.exchange_time);
         }
         Ok(self.row.as_ref())

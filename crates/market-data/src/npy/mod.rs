@@ -251,7 +251,7 @@ impl TickReader {
                 book.apply(&self.event, number);
             }
             if is_timed {
-                inspector.report.event(&self.event);
+                inspector.report.events(std::slice::from_ref(&self.event));
             } else {
                 inspector.report.untimed_event(&self.event);
             }

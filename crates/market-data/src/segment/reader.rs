@@ -672,9 +672,7 @@ impl Recording<EventCodec> {
             return;
         };
         let report = &mut self.inspector.report;
-        for event in events {
-            report.event(event);
-        }
+        report.events(events);
         report.rows += events.len() as u64;
         report.kept += events.len() as u64;
         report.first = report.first.or(Some(first.exchange_time));
