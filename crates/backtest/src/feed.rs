@@ -175,12 +175,11 @@ impl Feed {
         match (&mut self.data, &mut self.row) {
             (Recording::Events(source), _) => {
                 while self.events.is_empty() {
-                    let read = source.next_events()?;
-                    if read.is_empty() {
+                    source.next_events(&mut self.events)?;
+                    if self.events.is_empty() {
                         self.time = NEVER;
                         return Ok(());
                     }
-                    self.events.extend_from_slice(read);
                     self.events.retain(|event| event.visibility.at_exchange());
                 }
                 if (ticks, lots) != (1, 1) {

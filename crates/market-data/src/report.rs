@@ -155,16 +155,20 @@ impl Report {
 
     /// Counts the views and the delays of events that are returned.
     #[inline]
-    pub fn events(&mut self, events: &[Event]) {
+    pub fn events(&mut self, mut events: &[Event]) {
         self.see_begin(events);
         // Events of one message have one delay.
-        let kind = |event: &Event| (event.visibility, event.delay_nanos());
-        for alike in events.chunk_by(|one, next| kind(one) == kind(next)) {
-            let (visibility, delay) = kind(&alike[0]);
+        while let Some(first) = events.first() {
+            let (visibility, delay) = (first.visibility, first.delay_nanos());
+            let is_alike =
+                |event: &&Event| event.visibility == visibility && event.delay_nanos() == delay;
+            let count = events.iter().take_while(is_alike).count();
+            let (alike, rest) = events.split_at(count);
             self.views.add(alike, visibility);
             if visibility.at_local() {
-                self.delay.add(delay, alike.len() as u64);
+                self.delay.add(delay, count as u64);
             }
+            events = rest;
         }
     }
 

@@ -14,10 +14,12 @@ pub trait EventSource {
     /// The next event, valid until the next call; `None` at the end and in all calls after the end or an error.
     fn next_event(&mut self) -> Result<Option<&Event>>;
 
-    /// The next events that are there without reading more than [`Self::next_event`] would for the first of them, valid
-    /// until the next call; none at the end and in all calls after the end or an error.
-    fn next_events(&mut self) -> Result<&[Event]> {
-        Ok(self.next_event()?.map_or(&[], std::slice::from_ref))
+    /// Replaces events by the next ones, as many as there are without reading more than [`Self::next_event`] would for
+    /// the first of them; by none at the end and in all calls after the end or an error.
+    fn next_events(&mut self, events: &mut Vec<Event>) -> Result<()> {
+        events.clear();
+        events.extend(self.next_event()?);
+        Ok(())
     }
 
     /// Tick and lot of its prices and quantities.

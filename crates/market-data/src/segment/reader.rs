@@ -187,14 +187,20 @@ impl EventSource for EventSegments {
         Ok(event)
     }
 
-    #[inline]
-    fn next_events(&mut self) -> Result<&[Event]> {
+    fn next_events(&mut self, events: &mut Vec<Event>) -> Result<()> {
+        events.clear();
         if self.at == self.ready() && !self.fill()? {
-            return Ok(&[]);
+            return Ok(());
         }
-        let ready = self.ready();
-        let begin = std::mem::replace(&mut self.at, ready);
-        Ok(&self.block[begin..ready])
+        if self.at == 0 && !self.gap {
+            // A whole block is exchanged for the caller's buffer.
+            std::mem::swap(events, &mut self.block);
+        } else {
+            let ready = self.ready();
+            events.extend_from_slice(&self.block[self.at..ready]);
+            self.at = ready;
+        }
+        Ok(())
     }
 
     fn grid(&self) -> Grid {
