@@ -155,31 +155,27 @@ impl SimulatedExchange {
         })
     }
 
-    /// Applies an event of the recorded market.
-    #[inline]
-    pub fn apply_event(&mut self, market: usize, event: &Event) {
-        let market_state = &mut self.markets[market];
-        market_state.changes += 1;
-        market_state.simulator.apply_event(event, &mut self.reports);
-        if !self.reports.is_empty() {
-            self.take_reports(market);
+    /// Applies events of the recorded market up to and including a time, in their order, but none of a later time than
+    /// one at which an order of ours was filled, so that the fill can be booked then. Returns how many.
+    pub fn apply_events(&mut self, market: usize, events: &[Event], mut until: Timestamp) -> usize {
+        if self.has_executions() {
+            until = events.first().map_or(until, |next| next.exchange_time);
         }
-    }
-
-    /// Applies events up to and including a time, in their order, but none of a later time than one at which an order
-    /// of ours was filled, so that the fill can be booked then. Returns how many.
-    #[inline]
-    pub fn apply_events(&mut self, market: usize, events: &[Event], until: Timestamp) -> usize {
-        let mut last = until;
-        for (applied, event) in events.iter().enumerate() {
-            let time = event.exchange_time;
-            if time > until || (time > last && self.has_executions()) {
+        let mut applied = 0;
+        loop {
+            let market_state = &mut self.markets[market];
+            let left = &events[applied..];
+            let count = market_state
+                .simulator
+                .apply_until(left, until, &mut self.reports);
+            market_state.changes += count as u64;
+            applied += count;
+            if self.reports.is_empty() {
                 return applied;
             }
-            self.apply_event(market, event);
-            last = time;
+            self.take_reports(market);
+            until = events[applied - 1].exchange_time;
         }
-        events.len()
     }
 
     /// All rows of one time were applied.

@@ -346,8 +346,9 @@ impl Backtest {
                 Next::Row(row) => {
                     match row {
                         Row::Trade(event) => {
+                            // It is due by its arrival, whatever the time that the exchange stated.
                             let event = std::slice::from_ref(event);
-                            self.exchange.apply_events(index, event, time);
+                            self.exchange.apply_events(index, event, NEVER);
                         }
                         Row::Snapshot(snapshot) => self.exchange.apply_snapshot(index, snapshot),
                         Row::Reference(price) if self.engine.is_some() => {
@@ -373,6 +374,7 @@ impl Backtest {
         let times = self.feeds.iter().map(Feed::time).enumerate();
         times.min_by_key(|(_, time)| *time)
     }
+
     /// The last time, up to a given one, at which no other feed has a row that comes first. Of rows of one time, those
     /// of the first feed do.
     fn until_others(&self, index: usize, until: Timestamp) -> Timestamp {

@@ -1,7 +1,7 @@
 //! Incremental events of the recorded market: levels, trades, orders.
 
 use cambist_core::{Price, Qty, Side};
-use cambist_market_data::{Event, Update};
+use cambist_market_data::{Event, Timestamp, Update};
 
 use crate::by_order::MarketOrder;
 use crate::depth::Depth;
@@ -34,6 +34,27 @@ impl FillSimulator {
             } => self.trade(aggressor, price, qty, reports),
             ref update => self.rare(update, reports),
         }
+    }
+
+    /// Applies events up to and including a time, in their order, and ends after the first one with reports. Returns
+    /// how many.
+    #[inline]
+    pub fn apply_until(
+        &mut self,
+        events: &[Event],
+        until: Timestamp,
+        reports: &mut Vec<ExecutionReport>,
+    ) -> usize {
+        for (applied, event) in events.iter().enumerate() {
+            if event.exchange_time > until {
+                return applied;
+            }
+            self.apply_event(event, reports);
+            if !reports.is_empty() {
+                return applied + 1;
+            }
+        }
+        events.len()
     }
 
     /// All rows of the last time were applied: of two levels of a book that is still crossed, the older is removed.

@@ -537,7 +537,9 @@ fn a_gap_between_events_is_named_wherever_it_is() {
         };
         let mut writer = EventWriter::begin(&path, header(), limits).unwrap();
         for second in (0..before).chain(before + 100..before + 110) {
-            writer.write(&event(second as i64)).unwrap();
+            writer
+                .write(&event(i64::try_from(second).unwrap()))
+                .unwrap();
         }
         writer.finish().unwrap();
         let read = |names| {

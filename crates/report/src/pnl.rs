@@ -19,7 +19,7 @@ mod state;
 
 use cambist_core::notification::{Fill, PoolTransactionSettlement};
 use cambist_core::pool::PoolBalances;
-use cambist_core::postings::Postings;
+use cambist_core::postings::{Postings, Traded};
 use cambist_core::{Amount, MarketSpec, PoolSpec, TokenId};
 
 pub use state::PnlState;
@@ -131,11 +131,12 @@ impl Flow {
     /// The flows before fees, and the fees.
     fn of(market: &MarketSpec, fill: &Fill) -> Self {
         let fee = i128::try_from(fill.fee).unwrap_or(i128::MAX);
-        let gross = Fill {
+        let gross = Traded {
+            base: fill.base,
+            quote: fill.quote,
             fee: 0,
-            ..fill.clone()
         };
-        let gross = Postings::of_fill(market, &gross);
+        let gross = Postings::of_trade(market, fill.side, gross);
         let in_base = market.fee_in.is_base(fill.side);
         Self {
             base: gross.of(market.base.id),
