@@ -1,6 +1,6 @@
 //! Our account at the simulated exchange: balances, and orders with their states.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use cambist_core::event::{Amounts, Totals};
 use cambist_core::order::{OrderReport, UnsignedOrder};
@@ -127,14 +127,42 @@ impl Accepted {
     }
 }
 
+/// Acceptance numbers by order number, in its order. Orders are accepted and forgotten nearly in that order, so that
+/// almost all come and go at the ends.
+#[derive(Clone, Debug, Default)]
+struct Positions(VecDeque<(OrderNumber, u64)>);
+
+impl Positions {
+    fn find(&self, order: OrderNumber) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&order, |(order, _)| *order)
+    }
+
+    fn get(&self, order: OrderNumber) -> Option<u64> {
+        let place = self.find(order).ok()?;
+        Some(self.0[place].1)
+    }
+
+    fn insert(&mut self, order: OrderNumber, position: u64) {
+        match self.find(order) {
+            Ok(place) => self.0[place].1 = position,
+            Err(place) => self.0.insert(place, (order, position)),
+        }
+    }
+
+    fn remove(&mut self, order: OrderNumber) {
+        if let Ok(place) = self.find(order) {
+            self.0.remove(place);
+        }
+    }
+}
+
 /// Balances and orders.
 #[derive(Clone, Debug, Default)]
 pub struct Account {
     totals: Totals,
     locked: SortedMap<TokenId, Amount>,
     accepted: Accepted,
-    /// Acceptance numbers.
-    positions: BTreeMap<OrderNumber, u64>,
+    positions: Positions,
     /// Orders that can fill.
     open: SortedSet<u64>,
 }
@@ -163,7 +191,7 @@ impl Account {
     }
 
     pub fn get(&self, number: OrderNumber) -> Option<&AccountOrder> {
-        self.accepted.get(*self.positions.get(&number)?)
+        self.accepted.get(self.positions.get(number)?)
     }
 
     /// Orders that can fill, in the order of acceptance.
@@ -183,8 +211,8 @@ impl Account {
                 self.open.insert(position);
             }
             Change::Filled(number, traded) => {
-                let position = self.positions.get(number);
-                let Some(order) = position.and_then(|at| self.accepted.get_mut(*at)) else {
+                let position = self.positions.get(*number);
+                let Some(order) = position.and_then(|at| self.accepted.get_mut(at)) else {
                     return;
                 };
                 let before = order.locked();
@@ -202,11 +230,11 @@ impl Account {
                 }
             }
             Change::Ended(number, status) => {
-                let Some(at) = self.positions.get(number) else {
+                let Some(at) = self.positions.get(*number) else {
                     return;
                 };
-                self.open.remove(at);
-                let Some(order) = self.accepted.get_mut(*at) else {
+                self.open.remove(&at);
+                let Some(order) = self.accepted.get_mut(at) else {
                     return;
                 };
                 if !order.report.status.is_final() {
@@ -224,7 +252,7 @@ impl Account {
             && order.report.status.is_final()
             && order.report.valid_since < before
         {
-            self.positions.remove(&order.order.client_id.number);
+            self.positions.remove(order.order.client_id.number);
             self.accepted.pop_first();
         }
     }
