@@ -13,6 +13,9 @@ use cambist_market_data::{Book, Event, EventSource, Grid, Report, Result, Timest
 
 use super::{Fill, Model, Outcomes, Scenario};
 
+/// Events read at a time, as from a recording.
+const BLOCK_EVENTS: usize = 256;
+
 /// Events that lie in memory.
 pub struct InMemory {
     events: Rc<[Event]>,
@@ -37,6 +40,14 @@ impl EventSource for InMemory {
     fn next_event(&mut self) -> Result<Option<&Event>> {
         self.next += 1;
         Ok(self.events.get(self.next - 1))
+    }
+
+    fn next_events(&mut self, events: &mut Vec<Event>) -> Result<()> {
+        events.clear();
+        let left = self.events.get(self.next..).unwrap_or_default();
+        events.extend(left.iter().take(BLOCK_EVENTS));
+        self.next += events.len();
+        Ok(())
     }
 
     fn grid(&self) -> Grid {
