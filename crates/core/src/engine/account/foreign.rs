@@ -268,7 +268,6 @@ impl State {
                 (Endpoint::Cancel, Query::Cancel(hash))
             };
             if !self.take_token(now, endpoint) {
-                self.budget_denied = true;
                 return;
             }
             if !reads {
