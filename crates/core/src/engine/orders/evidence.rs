@@ -265,11 +265,12 @@ impl State {
                 && lifecycle.phase == Phase::Sealing
             {
                 lifecycle.phase = Phase::Sealed;
-                // Intents that waited for the store are decided again.
-                if let Some(market) = self.orders.market_of(*id) {
-                    self.market_mut(market).decision_due = true;
-                }
             }
+        }
+        // Only what waited for the store is decided again: a strategy sees the same of an order that is stored and of one
+        // that is sent.
+        for market in &mut self.markets {
+            market.decision_due |= market.refused_by.contains(&Control::Store);
         }
         self.refused_by_signer(now, batch, actions);
         for (id, _) in hashes {
