@@ -116,54 +116,69 @@ impl<'a> Scan<'a> {
     fn integer(&mut self) -> Option<u64> {
         self.space();
         let is_quoted = self.exactly(b'"').is_some();
-        let (value, length) = self.number()?;
+        let value = self.short_number()?.0;
         if is_quoted {
             self.exactly(b'"')?;
         }
-        u64::try_from(value)
-            .ok()
-            .filter(|_| length <= SHORT_DIGITS_MAX)
+        Some(value)
     }
 
-    /// A number without leading zeros, and how many digits it has.
+    /// A number without leading zeros.
     #[inline]
-    fn number(&mut self) -> Option<(u128, usize)> {
+    fn number(&mut self) -> Option<u128> {
+        let begun = self.at;
+        if let Some((value, _)) = self.short_number() {
+            return Some(value.into());
+        }
+        self.at = begun;
+        self.long_number()
+    }
+
+    /// A number of at most [`SHORT_DIGITS_MAX`] digits without leading zeros, and how many it has.
+    #[inline]
+    fn short_number(&mut self) -> Option<(u64, usize)> {
         let first = *self.bytes.get(self.at)?;
-        let (value, length) = self.digits()?;
+        let (value, length) = self.short_digits()?;
         (first != b'0' || length == 1).then_some((value, length))
     }
 
-    /// Digits, at least one.
+    /// Digits, at least one and at most [`SHORT_DIGITS_MAX`].
     #[inline]
-    fn digits(&mut self) -> Option<(u128, usize)> {
+    fn short_digits(&mut self) -> Option<(u64, usize)> {
         let begun = self.at;
-        // Sixteen digits fit into 64 bits, so that of most numbers only the last step is wide.
-        let (mut above, mut low, mut eights) = (0_u128, 0_u64, 0);
-        while let Some(eight) = self.eight_digits() {
-            if self.at - begun + 8 > DIGITS_MAX {
-                return None;
-            }
-            if eights == 2 {
-                above = above * u128::from(POWERS[16]) + u128::from(low);
-                (low, eights) = (0, 0);
-            }
-            low = low * POWERS[8] + eight;
-            eights += 1;
+        let mut value = 0_u64;
+        for _ in 0..2 {
+            let Some(eight) = self.eight_digits() else {
+                break;
+            };
+            value = value * POWERS[8] + eight;
             self.at += 8;
         }
-        let value = match above {
-            0 => u128::from(low),
-            above => above * u128::from(POWERS[8 * eights]) + u128::from(low),
-        };
-        let (mut tail, mut power) = (0_u64, 1_u64);
         while let Some(digit @ b'0'..=b'9') = self.bytes.get(self.at) {
-            // At most seven: eight would have been taken together, unless the bytes end.
-            (tail, power) = (tail * 10 + u64::from(digit - b'0'), power * 10);
+            value = value.wrapping_mul(10).wrapping_add((digit - b'0').into());
             self.at += 1;
         }
         let length = self.at - begun;
-        let fits = (1..=DIGITS_MAX).contains(&length);
-        fits.then(|| (value * u128::from(power) + u128::from(tail), length))
+        // No more digits than fit: what wrapped is not used.
+        (1..=SHORT_DIGITS_MAX)
+            .contains(&length)
+            .then_some((value, length))
+    }
+
+    /// The same for at most [`DIGITS_MAX`] digits.
+    #[cold]
+    fn long_number(&mut self) -> Option<u128> {
+        let begun = self.at;
+        let digits = self.bytes.get(begun..)?.iter();
+        let length = digits.take_while(|byte| byte.is_ascii_digit()).count();
+        self.at += length;
+        let number = self.bytes.get(begun..self.at)?;
+        let fits = (1..=DIGITS_MAX).contains(&length) && (number[0] != b'0' || length == 1);
+        let value = |number: &[u8]| {
+            let digits = number.iter().map(|digit| u128::from(digit - b'0'));
+            digits.fold(0, |value, digit| value * 10 + digit)
+        };
+        fits.then(|| value(number))
     }
 
     /// The values of the next eight bytes if all are digits, the first in the lowest byte.
@@ -220,7 +235,7 @@ impl<'a> Scan<'a> {
         let price = self.price(decimals)?;
         self.exactly(b'"')?;
         self.byte(b',')?;
-        let size = self.quoted()?.0;
+        let size = self.quoted()?;
         // Volume and number of orders are no part of a depth here.
         self.byte(b',')?;
         self.pass_quoted()?;
@@ -232,7 +247,7 @@ impl<'a> Scan<'a> {
 
     /// A number in quotes.
     #[inline]
-    fn quoted(&mut self) -> Option<(u128, usize)> {
+    fn quoted(&mut self) -> Option<u128> {
         self.byte(b'"')?;
         let number = self.number()?;
         self.exactly(b'"')?;
@@ -260,18 +275,15 @@ impl<'a> Scan<'a> {
     /// A decimal in ticks, above zero.
     #[inline]
     fn price(&mut self, decimals: u8) -> Option<Price> {
-        let (whole, length) = self.number()?;
+        let (whole, _) = self.short_number()?;
         let (mut fraction, mut places) = (0, 0);
         if self.exactly(b'.').is_some() {
-            (fraction, places) = self.digits()?;
+            (fraction, places) = self.short_digits()?;
         }
-        let missing = usize::from(decimals).checked_sub(places)?;
-        if length > SHORT_DIGITS_MAX {
-            return None;
-        }
-        let power = |digits: usize| POWERS.get(digits).copied().map(u128::from);
-        let ticks = whole * power(usize::from(decimals))? + fraction * power(missing)?;
-        let ticks = u64::try_from(ticks).ok()?;
+        let decimals = usize::from(decimals);
+        let missing = *POWERS.get(decimals.checked_sub(places)?)?;
+        let whole = whole.checked_mul(*POWERS.get(decimals)?)?;
+        let ticks = whole.checked_add(fraction.checked_mul(missing)?)?;
         (ticks > 0).then_some(Price(ticks))
     }
 }
