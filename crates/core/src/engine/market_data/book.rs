@@ -228,15 +228,21 @@ impl MarketBook {
             return Prices::default();
         };
         let without = |levels: &[DepthLevel], side: Side| -> Vec<BookLevel> {
-            let own = self.own.values().filter(|own| own.side == side);
-            let own: Vec<_> = own.map(|own| (own.price, own.also, own.left)).collect();
+            let ours = self.own_by_price(side);
+            let mut ours = ours.as_slice();
             let mut left = Vec::with_capacity(levels.len());
             for level in levels {
-                let is_here = |own: &&(Price, Option<Price>, Amount)| {
-                    own.0 == level.price || own.1 == Some(level.price)
-                };
-                let ours: Amount = own.iter().filter(is_here).map(|own| own.2).sum();
-                let qty = spec.lots_floor(level.size.saturating_sub(ours));
+                let mut size = level.size;
+                // Both have the best price first.
+                while let [(price, own), rest @ ..] = ours
+                    && side.reaches(*price, level.price)
+                {
+                    if *price == level.price {
+                        size = size.saturating_sub(*own);
+                    }
+                    ours = rest;
+                }
+                let qty = spec.lots_floor(size);
                 if qty.0 > 0 {
                     let price = level.price;
                     left.push(BookLevel { price, qty });
@@ -261,6 +267,24 @@ impl MarketBook {
             mid,
             thinner,
         }
+    }
+
+    /// Where own orders of a side may be in the depth, and with how much, the best price first. One that may be at either of
+    /// two prices is at both.
+    fn own_by_price(&self, side: Side) -> Vec<(Price, Amount)> {
+        let own = self.own.values().filter(|own| own.side == side);
+        let mut ours: Vec<_> = own
+            .flat_map(|own| {
+                let also = own.also.filter(|also| *also != own.price);
+                let prices = [Some(own.price), also].into_iter().flatten();
+                prices.map(|price| (price, own.left))
+            })
+            .collect();
+        ours.sort_unstable_by_key(|(price, _)| match side {
+            Side::Buy => u64::MAX - price.0,
+            Side::Sell => price.0,
+        });
+        ours
     }
 
     /// Why the depth is not fit for pricing because of its age.
@@ -548,30 +572,25 @@ mod tests {
         }
     }
 
-    /// Prices are computed once for a depth, and again for the next one and after a restoration.
-    #[test]
-    fn prices_are_those_of_the_newest_depth() {
-        let token = |id, decimals| crate::TokenSpec {
+    /// A lot is a base unit.
+    fn market_of_units() -> MarketSpec {
+        let token = |id| crate::TokenSpec {
             id: crate::TokenId(id),
             symbol: format!("T{id}"),
-            decimals,
-            precision: decimals,
+            decimals: 0,
+            precision: 0,
             minimum: 1,
             maximum: 1 << 60,
             dust: 0,
             enabled: true,
         };
-        let spec = MarketSpec::new(
-            crate::MarketId(0),
-            "T0-T1",
-            token(0, 0),
-            token(1, 0),
-            0,
-            true,
-        );
-        let Ok(spec) = spec else {
-            panic!("a market");
-        };
+        MarketSpec::new(crate::MarketId(0), "T0-T1", token(0), token(1), 0, true).expect("a market")
+    }
+
+    /// Prices are computed once for a depth, and again for the next one and after a restoration.
+    #[test]
+    fn prices_are_those_of_the_newest_depth() {
+        let spec = market_of_units();
         let mut book = MarketBook::default();
         let bid = |book: &MarketBook| book.prices(&spec).bids.first().map(|level| level.qty.0);
         assert_eq!(bid(&book), None);
@@ -599,6 +618,77 @@ mod tests {
             restored.clone_from(&book);
             restored.prices = OnceCell::new();
             assert_eq!(bid(&restored), left, "version {version}");
+        }
+    }
+
+    /// Beside a sum for each level over all own orders that may be there.
+    #[test]
+    fn every_level_is_left_without_all_own_orders_at_its_price() {
+        let spec = market_of_units();
+        let mut drawn = 7_u64;
+        let mut next = |below: u64| {
+            drawn = drawn
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (drawn >> 33) % below
+        };
+        for round in 1..2_000 {
+            let mut side = |at: fn(u64) -> u64| {
+                let mut steps = 0;
+                let each = (0..next(8)).map(|_| {
+                    steps += 1 + next(2);
+                    let (price, size) = (Price(at(steps)), Amount::from(1 + next(9)));
+                    DepthLevel { price, size }
+                });
+                each.collect::<Vec<_>>()
+            };
+            let (bids, asks) = (side(|steps| 101 - steps), side(|steps| 101 + steps));
+            let own: OwnLevels = (0..next(6))
+                .map(|number| {
+                    let side = [Side::Buy, Side::Sell][next(2) as usize];
+                    let mut price = || match side {
+                        Side::Buy => Price(101 - next(18)),
+                        Side::Sell => Price(101 + next(18)),
+                    };
+                    let (price, other) = (price(), price());
+                    let (also, left) = ((next(3) == 0).then_some(other), next(7).into());
+                    let own = OwnLevel {
+                        side,
+                        price,
+                        also,
+                        left,
+                    };
+                    (crate::engine::testing::id(number), own)
+                })
+                .collect();
+            let depth = Depth {
+                market: spec.id,
+                version: round,
+                timestamp: VenueTime(round),
+                bids,
+                asks,
+            };
+            let without = |levels: &[DepthLevel], side: Side| {
+                let left = levels.iter().map(|level| {
+                    let is_here = |own: &&OwnLevel| {
+                        own.side == side
+                            && (own.price == level.price || own.also == Some(level.price))
+                    };
+                    let ours: Amount = own.values().filter(is_here).map(|own| own.left).sum();
+                    let qty = spec.lots_floor(level.size.saturating_sub(ours));
+                    let price = level.price;
+                    BookLevel { price, qty }
+                });
+                left.filter(|level| level.qty.0 > 0).collect::<Vec<_>>()
+            };
+            let expected = [
+                without(&depth.bids, Side::Buy),
+                without(&depth.asks, Side::Sell),
+            ];
+            let mut book = MarketBook::default();
+            assert_eq!(book.take(Time(0), Time(0), &depth, own), Ok(()));
+            let prices = book.prices(&spec);
+            assert_eq!([&prices.bids, &prices.asks], expected.each_ref());
         }
     }
 
