@@ -268,6 +268,7 @@ impl State {
                 (Endpoint::Cancel, Query::Cancel(hash))
             };
             if !self.take_token(now, endpoint) {
+                self.budget_denied = true;
                 return;
             }
             if !reads {

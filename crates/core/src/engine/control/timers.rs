@@ -1,6 +1,5 @@
 //! The wake-up time: the earliest time at which anything is due without an event.
 
-use crate::request::Endpoint;
 use crate::time::{Time, VenueTime};
 
 use crate::engine::intents::lifecycle::Phase;
@@ -11,47 +10,44 @@ impl State {
     pub(crate) fn earliest(&self, now: Time) -> Time {
         let mut wake = self.status_due;
         let mut at = |time: Time| wake = wake.min(time);
-        let payable = |endpoint, due| self.payable_from(now, endpoint, due);
         for (index, market) in self.markets.iter().enumerate() {
             let asked = self.is_asked(|purpose| purpose.is_depth_of(market.spec.id));
             if !asked {
-                let due = self.polls.depth.get(index).copied().unwrap_or(now);
-                at(payable(Endpoint::Depth, due));
+                at(self.polls.depth.get(index).copied().unwrap_or(now));
             }
             market.backoff.left(now).into_iter().for_each(&mut at);
             if let Some(pool) = &market.pool {
                 let id = market.spec.id;
                 if !self.is_asked(|p| matches!(p, RequestPurpose::PoolBalance(of) if *of == id)) {
-                    at(payable(Endpoint::PoolBalance, pool.poll_at));
+                    at(pool.poll_at);
                 }
                 pool.backoff.left(now).into_iter().for_each(&mut at);
             }
         }
         if self.pool_scan.is_none() {
-            at(payable(Endpoint::PoolTransactions, self.pool_scan_at(now)));
+            at(self.pool_scan_at(now));
         }
         if self.has_pools() && !self.is_asked(|purpose| matches!(purpose, RequestPurpose::Pools)) {
-            at(payable(Endpoint::Pools, self.polls.pools));
+            at(self.polls.pools);
         }
         if self.scan.is_none() {
-            at(payable(Endpoint::Orders, self.presence_at()));
+            at(self.presence_at());
             if self.absence_is_needed(now) {
-                at(payable(Endpoint::Orders, self.polls.absence));
+                at(self.polls.absence);
             }
         }
         if !self.is_asked(|purpose| matches!(purpose, RequestPurpose::Balances { .. }))
             && !self.scan_confirms_balances()
         {
-            at(payable(Endpoint::Balances, self.polls.balances));
+            at(self.polls.balances);
         }
         if !self.is_asked(|purpose| {
             matches!(purpose, RequestPurpose::Markets | RequestPurpose::Account)
         }) {
-            at(payable(Endpoint::Markets, self.polls.markets));
-            at(payable(Endpoint::Account, self.polls.account));
+            at(self.polls.markets.min(self.polls.account));
         }
         if !self.is_asked(|purpose| matches!(purpose, RequestPurpose::Tokens)) {
-            at(payable(Endpoint::Tokens, self.polls.tokens));
+            at(self.polls.tokens);
         }
         if let Some((_, oldest)) = self.in_flight.first_key_value() {
             at(self.lost_at(oldest));
@@ -62,7 +58,7 @@ impl State {
         let first_fence = outline.last_effect.plus_ms(self.config.grace_ms);
         let first_refresh = self.refresh_before(outline.rests_until);
         if !self.orders.has_unresolved() && venue_now <= first_fence && venue_now < first_refresh {
-            let first = local(first_fence.min(first_refresh)).min(self.first_cancel(now));
+            let first = local(first_fence.min(first_refresh)).min(self.first_cancel());
             debug_assert!(
                 self.no_order_is_due_before(now, first),
                 "a wake-up is too late"
@@ -91,11 +87,11 @@ impl State {
         if let Some(drain) = &self.drain {
             at(drain.deadline());
         }
-        if self.budget_denied {
-            at(self.payable_at);
-        }
-        // What is overdue for another reason than its budget is tried again soon.
+        // What had no budget, or is overdue for another reason, is tried again soon.
         let again = now.plus_ms(20);
+        if self.budget_denied {
+            at(again);
+        }
         if wake <= now {
             again
         } else {
@@ -104,7 +100,7 @@ impl State {
     }
 
     /// When the first cancel of an order is due; the end of time without any.
-    fn first_cancel(&self, now: Time) -> Time {
+    fn first_cancel(&self) -> Time {
         let never = Time(u64::MAX);
         if !self.orders.outline().cancel_wanted {
             return never;
@@ -112,7 +108,7 @@ impl State {
         let each = self.orders.iter();
         each.filter_map(|tracked| self.cancel_at(&tracked.lifecycle))
             .min()
-            .map_or(never, |due| self.payable_from(now, Endpoint::Cancel, due))
+            .unwrap_or(never)
     }
 
     /// Whether the earliest time by the outline is not behind that of any intent.
@@ -130,11 +126,9 @@ impl State {
             if let Some(resend_at) = self.resend_at(lifecycle)
                 && self.may_be_resent(now, id, lifecycle)
             {
-                at(self.payable_from(now, lifecycle.endpoint, resend_at));
+                at(resend_at);
             }
-            if let Some(cancel_at) = self.cancel_at(lifecycle) {
-                at(self.payable_from(now, Endpoint::Cancel, cancel_at));
-            }
+            self.cancel_at(lifecycle).into_iter().for_each(&mut at);
             if lifecycle.may_have_left() {
                 let fence = lifecycle.last_effect().plus_ms(self.config.grace_ms);
                 if venue_now <= fence {
@@ -149,48 +143,6 @@ impl State {
             if tracked.lifecycle.cancel.is_none() && venue_now < self.refresh_at(tracked) {
                 at(local(self.refresh_at(tracked)));
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::action::Action;
-    use crate::config::BudgetConfig;
-    use crate::engine::testing::state;
-    use crate::engine::venue::budget::Budget;
-    use crate::venue::RequestCosts;
-
-    /// What is due and has no budget is not tried before it has.
-    #[test]
-    fn a_request_without_budget_is_due_when_it_has_it() {
-        let now = Time::from_ms(1_000);
-        let mut state = state(now);
-        let config = BudgetConfig {
-            per_s: 4,
-            burst: 10,
-            cancel_reserve: 0,
-            endpoint_per_s: 2,
-            endpoint_burst: 3,
-            penalty_ms: 0,
-        };
-        state.status_due = Time(u64::MAX);
-        state.budget = Budget::new(now, config, RequestCosts::default());
-        state.budget.spend_all_but(now, 0);
-        for (spent, frees_ms) in [(0, 500), (7, 2_000)] {
-            state.budget.charge(now, spent);
-            state.payable_at = Time(u64::MAX);
-            let mut actions = Vec::new();
-            state.poll_due(now, &mut actions);
-            let sent = |action: &Action| matches!(action, Action::Send { .. });
-            assert!(!actions.iter().any(sent));
-            let due = state.earliest(now);
-            assert_eq!(due, now.plus_ms(frees_ms));
-            state.clone().poll_due(Time(due.0 - 1), &mut actions);
-            assert!(!actions.iter().any(sent), "a microsecond before");
-            state.clone().poll_due(due, &mut actions);
-            assert!(actions.iter().any(sent));
         }
     }
 }

@@ -53,6 +53,7 @@ impl State {
             });
             let Some(place) = place else { continue };
             if !self.take_token(now, Endpoint::Amend) {
+                self.budget_denied = true;
                 continue;
             }
             let quote = found.place.remove(place).quote;

@@ -180,39 +180,17 @@ impl State {
         u32::try_from(reports.count()).unwrap_or(u32::MAX)
     }
 
-    /// Pays for a request, beside what awaited answers may cost; false if that is not possible. It is tried again when it
-    /// is.
+    /// Pays for a request, beside what awaited answers may cost; false if that is not possible.
     pub(crate) fn take_token(&mut self, now: Time, endpoint: Endpoint) -> bool {
         let reports = self.reports_awaited();
-        let paid = self.budget.take(now, endpoint, reports);
-        if !paid {
-            self.lack_budget(now, endpoint, reports);
-        }
-        paid
-    }
-
-    /// A request to `endpoint` waits for its budget.
-    pub(crate) fn lack_budget(&mut self, now: Time, endpoint: Endpoint, reports: u32) {
-        let payable_at = self.budget.payable_at(endpoint, reports);
-        let payable_at = payable_at.unwrap_or(now.plus_ms(RETRY_MS));
-        self.budget_denied = true;
-        self.payable_at = self.payable_at.min(payable_at);
-    }
-
-    /// When a request that is due at `due` can be made.
-    pub(crate) fn payable_from(&self, now: Time, endpoint: Endpoint, due: Time) -> Time {
-        if due > now {
-            return due;
-        }
-        let payable_at = self.budget.payable_at(endpoint, self.reports_awaited());
-        payable_at.map_or(due, |payable_at| payable_at.max(due))
+        self.budget.take(now, endpoint, reports)
     }
 
     /// Pays for a request, or reports that it could not.
     pub(crate) fn pay(&mut self, now: Time, endpoint: Endpoint, actions: &mut Vec<Action>) -> bool {
-        let was_denied = self.budget_denied;
         let paid = self.take_token(now, endpoint);
-        if !paid && !was_denied {
+        if !paid && !self.budget_denied {
+            self.budget_denied = true;
             actions.push(Action::Notify(Notification::BudgetDenied { endpoint }));
         }
         paid
