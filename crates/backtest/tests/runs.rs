@@ -10,12 +10,12 @@ use cambist_backtest::{
 };
 use cambist_core::strategy::{Strategy, Targets, View};
 use cambist_core::venue::FeeToken;
-use cambist_core::{Amount, Price, Qty, Side};
+use cambist_core::{Amount, MarketId, MarketSpec, Price, Qty, Side, TokenId};
 use cambist_fill_model::{Liquidity, QueueModel};
 use cambist_market_data::{Event, Grid, Snapshot, Timestamp, Update, Visibility};
 use common::{
-    BASE, BEGIN, Kept, ONE, QUOTE, SECOND, UNIT, book, events, events_of, fast, market, opening,
-    run, setup, setup_of, snapshots, swinging,
+    BASE, BEGIN, Kept, ONE, QUOTE, SECOND, UNIT, book, events, events_by, events_of, fast, market,
+    opening, run, setup, setup_of, snapshots, swinging,
 };
 
 fn number(text: &str) -> f64 {
@@ -404,6 +404,90 @@ fn the_order_of_rows_of_one_time_changes_nothing() {
         (mids, report.pnl)
     });
     assert_eq!(one, other);
+}
+
+/// However many events are read at once: books, fills, their mids, samples and what the engine did are the same. Of two
+/// markets, the rows of the other one come in between.
+#[test]
+fn events_that_are_read_by_the_block_make_the_same_run() {
+    let mut rows = ticks(300);
+    let mut before: Option<Snapshot> = None;
+    for snapshot in swinging(300, 3_000) {
+        let ms = snapshot.exchange_time.nanos_since(Timestamp(BEGIN)) / 1_000_000;
+        for side in Side::BOTH {
+            let gone = before.iter().flat_map(|before| before.side(side));
+            let gone = gone.map(|old| level(ms, side, old.price.0, 0));
+            let new = snapshot.side(side).iter();
+            rows.extend(gone.chain(new.map(|new| level(ms, side, new.price.0, new.qty.0))));
+        }
+        before = Some(snapshot);
+    }
+    // Of the recorder's view alone, and of one message with fills of several orders.
+    for ms in [10_000, 20_500, 20_600] {
+        let late = event(ms, Update::Cancel { order: 1 });
+        rows.push(Event {
+            visibility: Visibility::Local,
+            ..late
+        });
+    }
+    rows.sort_by_key(|row| row.exchange_time);
+    let shifted = |ms: i64| {
+        let mut rows = rows.clone();
+        for row in &mut rows {
+            row.exchange_time = row.exchange_time.plus_nanos(ms * 1_000_000);
+            row.local_time = row.exchange_time;
+        }
+        rows
+    };
+    let of = |blocks: [usize; 2], shift_ms: Option<i64>| {
+        let one = events_by(blocks[0], rows.clone());
+        let setup = match shift_ms {
+            None => setup(one, fast()),
+            Some(ms) => {
+                let mut setup = setup(one, fast());
+                let (other, _) = second_market();
+                let info = cambist_strategies::find("ladder").unwrap();
+                let strategy = info.build_from(&common::LADDER.parse().unwrap(), &other);
+                let market = setup.engine.markets[0].clone();
+                setup.engine.markets.push(market);
+                setup.tokens.push(other.base.clone());
+                setup.opening.insert(other.base.id, 10 * ONE);
+                setup
+                    .strategies
+                    .push((cambist_core::StrategyId(1), other.id, strategy.unwrap()));
+                setup.markets.push(other);
+                setup.data.push(events_by(blocks[1], shifted(ms)));
+                setup
+            }
+        };
+        let (report, kept) = run(setup);
+        assert!(report.fills > 10, "{}", report.fills);
+        let rows = serde_json::to_value(&report).unwrap();
+        (
+            rows,
+            format!("{:?}", kept.fills),
+            format!("{:?}", kept.samples),
+        )
+    };
+    for shift_ms in [None, Some(0), Some(250), Some(-500)] {
+        let expected = of([1, 1], shift_ms);
+        for blocks in [[2, 3], [7, 1], [1, 256], [10_000, 10_000]] {
+            let found = of(blocks, shift_ms);
+            assert!(found.1 == expected.1, "fills: {blocks:?} {shift_ms:?}");
+            assert!(found.2 == expected.2, "samples: {blocks:?} {shift_ms:?}");
+            for part in ["orders_by_end", "requests", "markouts", "pnl", "markets"] {
+                assert_eq!(found.0[part], expected.0[part], "{blocks:?} {shift_ms:?}");
+            }
+        }
+    }
+}
+
+fn second_market() -> (MarketSpec, TokenId) {
+    let base = common::token(TokenId(2), "BBB", 18);
+    let quote = common::token(QUOTE, "QQQ", 6);
+    let id = base.id;
+    let spec = MarketSpec::new(MarketId(1), "BBB-QQQ", base, quote, 2, true).unwrap();
+    (spec, id)
 }
 
 /// A level far away that a feed shows for a moment removes what it crosses, and gives nothing a value.

@@ -567,6 +567,51 @@ fn a_gap_between_events_is_named_wherever_it_is() {
     }
 }
 
+/// What the recorder received late is in the order of the recorder's times alone: it is neither a time that goes back,
+/// wherever it is among the events that are decoded at once, nor the time from which a gap is counted.
+#[test]
+fn an_event_of_the_recorders_view_alone_may_have_happened_earlier() {
+    let event = |exchange_ms: i64, local_ms: i64, visibility| Event {
+        exchange_time: Timestamp(BEGIN + exchange_ms * 1_000_000),
+        local_time: Timestamp(BEGIN + local_ms * 1_000_000),
+        visibility,
+        update: Update::Cancel { order: 1 },
+    };
+    for (before, late) in [
+        (1, 1),
+        (3, 2),
+        (4, 4),
+        (5, 1),
+        (256, 1),
+        (255, 300),
+        (512, 256),
+    ] {
+        let mut events: Vec<_> = (0..before)
+            .map(|at| event(at * 1_000, at * 1_000, Visibility::Both))
+            .collect();
+        let now = (before - 1) * 1_000;
+        let of_late = event(now - 30_000, now + 1, Visibility::Local);
+        events.extend(std::iter::repeat_n(of_late, late));
+        // A minute after the one before, and more than that after the time of the late one.
+        events.push(event(now + 60_000, now + 60_000, Visibility::Both));
+        let path = folder("late-events");
+        let limits = Limits {
+            key_records: if before < 10 { 4 } else { 1_024 },
+            ..ONE
+        };
+        let mut writer = EventWriter::begin(&path, header(), limits).unwrap();
+        for event in &events {
+            writer.write(event).unwrap();
+        }
+        writer.finish().unwrap();
+        let mut reader = EventSegments::open(&path, tolerating("")).unwrap();
+        for event in &events {
+            assert_eq!(reader.next_event().unwrap(), Some(event), "{before} {late}");
+        }
+        assert_eq!(reader.next_event().unwrap(), None);
+    }
+}
+
 /// The snapshot of a second with its prices times a factor.
 fn scaled(second: u64, factor: u64) -> Snapshot {
     let mut scaled = snapshot(second);

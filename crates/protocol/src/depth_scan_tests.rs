@@ -199,3 +199,111 @@ fn volume_and_number_of_orders_have_the_form_of_numbers() {
     }
     assert!(of("0", "0") && !of("", "1") && !of("1", ""));
 }
+
+/// Numbers of every length and form, at the limits of 64 and 128 bits: whatever is read in one pass is what the other
+/// reader reads, and what has at most nineteen digits on both sides of a point and fits is read here.
+#[test]
+fn numbers_of_all_forms_are_read_alike() {
+    let mut state = 0x2545_F491_4F6C_DD1D_u64;
+    let mut random = |below: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % below
+    };
+    let limits = [
+        u128::from(u64::MAX),
+        u128::from(u64::MAX) / 10,
+        u128::from(u64::MAX) / 100,
+        10_u128.pow(18),
+        10_u128.pow(19),
+        10_u128.pow(16),
+        10_u128.pow(8),
+        10_u128.pow(37),
+        10_u128.pow(38),
+        u128::MAX,
+        u128::MAX / 10,
+        1 << 96,
+    ];
+    let mut counts = [0_u32; 4];
+    for _ in 0..ROUNDS {
+        let digits = |random: &mut dyn FnMut(u64) -> u64, most: u64| -> String {
+            let length = random(most + 1);
+            let digit = |random: &mut dyn FnMut(u64) -> u64| match random(4) {
+                0 => '0',
+                1 => '9',
+                _ => char::from(b'0' + u8::try_from(random(10)).unwrap()),
+            };
+            (0..length).map(|_| digit(random)).collect()
+        };
+        let number = |random: &mut dyn FnMut(u64) -> u64| match random(4) {
+            0 => {
+                let limit = limits[usize::try_from(random(limits.len() as u64)).unwrap()];
+                let near = random(5);
+                limit
+                    .saturating_sub(2)
+                    .saturating_add(near.into())
+                    .to_string()
+            }
+            1 => digits(random, 45),
+            2 => digits(random, 20).trim_start_matches('0').to_owned(),
+            _ => digits(random, 9).trim_start_matches('0').to_owned(),
+        };
+        let mut price = number(&mut random);
+        match random(5) {
+            0 => {}
+            1 => {
+                // The digits of a number, with a point somewhere.
+                let at = random(price.len() as u64 + 1);
+                price.insert(usize::try_from(at).unwrap(), '.');
+            }
+            2 => price = format!("0.{}", number(&mut random)),
+            _ => price = format!("{price}.{}", digits(&mut random, 20)),
+        }
+        let size = number(&mut random);
+        let decimals = u8::try_from(random(21)).unwrap();
+        let spec = MarketSpec {
+            price_decimals: decimals,
+            ..market(2)
+        };
+        let level = format!(r#"["{price}","{size}","1","1"]"#);
+        let (version, time) = (number(&mut random), number(&mut random));
+        let mut text = if random(2) == 0 {
+            body(&level, "")
+        } else {
+            body("", &level)
+        };
+        if random(8) == 0 {
+            text = text.replace(":7,", &format!(":{version},"));
+        }
+        if random(8) == 0 {
+            text = text.replace("1700000000123", &time);
+        }
+        let (here, there) = (
+            scanned(text.as_bytes(), &spec),
+            read(text.as_bytes(), &spec),
+        );
+        counts[0] += u32::from(here.is_some());
+        counts[1] += u32::from(there.is_some());
+        if here.is_some() {
+            assert_eq!(here, there, "{text}, {decimals} decimals");
+        }
+        let (whole, fraction) = price.split_once('.').unwrap_or((&price, "0"));
+        let is_short = |digits: &str| (1..=19).contains(&digits.len());
+        let is_plain = is_short(whole)
+            && is_short(fraction)
+            && decimals <= 18
+            && (!price.contains('.') || fraction.len() <= usize::from(decimals))
+            && (1..=38).contains(&size.len())
+            && text.contains(":7,")
+            && text.contains("1700000000123");
+        if is_plain && let Some(depth) = there {
+            assert_eq!(here, Some(depth), "{text}, {decimals} decimals");
+            counts[2] += 1;
+        }
+        counts[3] += 1;
+    }
+    assert!(counts[0] > 100 && counts[2] > 100, "{counts:?}");
+}
+
+const ROUNDS: u32 = 100_000;

@@ -203,6 +203,43 @@ pub fn events_of(rows: Vec<Event>, grid: Grid) -> Recording {
     }))
 }
 
+/// Events that are read by so many at a time, as from a recording.
+pub fn events_by(block: usize, rows: Vec<Event>) -> Recording {
+    Recording::Events(Box::new(Blocks {
+        rows: Rows::new(rows),
+        block,
+    }))
+}
+
+struct Blocks {
+    rows: Rows<Event>,
+    block: usize,
+}
+
+impl EventSource for Blocks {
+    fn next_event(&mut self) -> cambist_market_data::Result<Option<&Event>> {
+        self.rows.next_event()
+    }
+
+    fn next_events(&mut self, events: &mut Vec<Event>) -> cambist_market_data::Result<()> {
+        events.clear();
+        while events.len() < self.block
+            && let Some(event) = self.rows.next_event()?
+        {
+            events.push(*event);
+        }
+        Ok(())
+    }
+
+    fn grid(&self) -> Grid {
+        EventSource::grid(&self.rows)
+    }
+
+    fn report(&self) -> &cambist_market_data::Report {
+        EventSource::report(&self.rows)
+    }
+}
+
 impl<T> Rows<T> {
     fn new(rows: Vec<T>) -> Self {
         Self {

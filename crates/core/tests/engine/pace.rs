@@ -7,9 +7,9 @@ use cambist_core::event::{Command, Filter};
 use cambist_core::order::OrderStatus;
 use cambist_core::request::{Endpoint, Outcome, Query, UnknownCause};
 use cambist_core::strategy::{Strategy, Targets, View};
-use cambist_core::{Price, Qty, Reason, Side};
+use cambist_core::{Intent, MarketId, MarketSpec, Price, Qty, Reason, Side};
 
-use crate::bench::{BID, Below, TestBench, config, execute};
+use crate::bench::{Always, BASE, BID, Below, OTHER, TestBench, config, execute, spec, token};
 
 #[test]
 fn a_venue_that_refuses_every_order_gets_fewer_and_fewer() {
@@ -122,6 +122,47 @@ fn an_order_that_waited_for_the_store_is_made_when_the_store_answers() {
     bench.store_answers();
     let (second, orders) = bench.sealing.last().expect("the next batch").clone();
     assert!(second != first && orders.len() == 1, "{orders:?}");
+}
+
+/// The same without any other reason to decide: the next depth, and the ends of orders, are far away. The market that
+/// waited is not that of the batch.
+#[test]
+fn a_market_that_waited_for_the_store_is_decided_when_the_store_answers() {
+    let mut config = config();
+    (config.poll.depth_ms, config.poll.depth_age_max_ms) = (20_000, 60_000);
+    config.markets.push(config.markets[0].clone());
+    let second = MarketSpec::new(
+        MarketId(1),
+        "T0-T2",
+        token(BASE, 6),
+        token(OTHER, 6),
+        2,
+        true,
+    );
+    let markets = vec![spec(), second.unwrap()];
+    let strategies = (0..2).map(|_| -> Box<dyn Strategy> { Box::new(Always(BID.to_vec())) });
+    let mut bench = TestBench::at(markets, strategies.collect(), config, Vec::new());
+    bench.other = Some(1_000_000_000_000);
+    bench.store_waits = true;
+    bench.unanswered = |query| matches!(query, Query::Depth(MarketId(1)));
+    bench.run_ms(3_000);
+    assert_eq!(bench.sealing.len(), 1, "of the first market");
+    // The depth of the second one arrives while the batch is being stored.
+    bench.unanswered = |_| false;
+    bench.run_ms(40_000);
+    assert_eq!(bench.sealing.len(), 1, "one batch at a time");
+    bench.store_waits = true;
+    let waiting = bench.now;
+    bench.store_answers();
+    assert_eq!(bench.now, waiting);
+    let orders = bench.sealing.iter().flat_map(|(_, intents)| intents);
+    let markets: Vec<_> = orders
+        .filter_map(|intent| match intent {
+            Intent::Order(order) => Some(order.market),
+            Intent::PoolTransaction(_) => None,
+        })
+        .collect();
+    assert!(markets.contains(&MarketId(1)), "{markets:?}");
 }
 
 /// Times between cancels of one order, whose answers are lost.

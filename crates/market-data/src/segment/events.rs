@@ -201,7 +201,8 @@ impl Codec for EventCodec {
 
 impl EventCodec {
     /// Reads up to `count` events and appends them to `block`; fewer if one comes more than `max_gap` nanoseconds after
-    /// the one before it (`since`, for the first). That one is then the last, and `true` is returned.
+    /// the one of the exchange's view before it (`since`, for the first). That one is then the last, and `true` is
+    /// returned.
     pub fn decode_block(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -214,10 +215,12 @@ impl EventCodec {
         for _ in 0..count {
             let event = decode(&mut self.prices, &mut times, cursor)?;
             block.push(event);
-            let before = std::mem::replace(&mut since, event.exchange_time);
-            if event.exchange_time.nanos_since(before) > max_gap {
+            if event.exchange_time.nanos_since(since) > max_gap {
                 gap = true;
                 break;
+            }
+            if event.visibility.at_exchange() {
+                since = event.exchange_time;
             }
         }
         if let Some(last) = block.last() {

@@ -297,6 +297,8 @@ struct Recording<C: Codec> {
     number: u64,
     /// Time of the last record.
     last: Timestamp,
+    /// The recorder's time of the last event that is part of its view.
+    last_local: Timestamp,
     /// Whether the next record was already decoded by a search.
     ready: bool,
     over: bool,
@@ -335,6 +337,7 @@ impl<C: Codec> Recording<C> {
             left: 0,
             number: 0,
             last: Timestamp(i64::MIN),
+            last_local: Timestamp(i64::MIN),
             ready: false,
             over: false,
         };
@@ -642,10 +645,7 @@ impl Recording<EventCodec> {
             self.at = places;
             self.left -= u32::try_from(read).unwrap_or(self.left);
             self.number += read as u64;
-            if block
-                .first()
-                .is_some_and(|first| first.exchange_time < self.last)
-            {
+            if block.first().is_some_and(|first| self.is_backward(first)) {
                 self.drop_backward(block)?;
                 if block.is_empty() {
                     continue;
@@ -660,16 +660,34 @@ impl Recording<EventCodec> {
     /// Leaves out the events at the beginning of a block that go back in time.
     #[cold]
     fn drop_backward(&mut self, block: &mut Vec<Event>) -> Result<()> {
-        let backward = block
+        let count = block
             .iter()
-            .take_while(|event| event.exchange_time < self.last);
-        let count = backward.count();
+            .take_while(|event| self.is_backward(event))
+            .count();
         let first = self.number.saturating_sub(block.len() as u64);
         for (row, event) in (first..).zip(block.drain(..count)) {
             self.inspector.report.rows += 1;
-            self.backward(row, event.exchange_time)?;
+            let (clock, time, previous) = if event.visibility.at_exchange() {
+                (EventCodec::CLOCK, event.exchange_time, self.last)
+            } else {
+                ("local", event.local_time, self.last_local)
+            };
+            let defect = Defect::BackwardTime {
+                clock,
+                time,
+                previous,
+            };
+            self.inspector.defect(Place::Row(row), defect)?;
         }
         Ok(())
+    }
+
+    /// Whether an event goes back in the times of a view that it is part of. One of the recorder's view alone may have
+    /// happened before those that were received before it.
+    fn is_backward(&self, event: &Event) -> bool {
+        let visibility = event.visibility;
+        (visibility.at_exchange() && event.exchange_time < self.last)
+            || (!visibility.at_exchange() && event.local_time < self.last_local)
     }
 
     /// Counts returned events.
@@ -683,6 +701,11 @@ impl Recording<EventCodec> {
         report.kept += events.len() as u64;
         report.first = report.first.or(Some(first.exchange_time));
         report.last = Some(last.exchange_time);
-        self.last = last.exchange_time;
+        let mut newest_first = events.iter().rev();
+        let last = newest_first.find(|event| event.visibility.at_exchange());
+        self.last = last.map_or(self.last, |last| last.exchange_time);
+        let mut newest_first = events.iter().rev();
+        let last = newest_first.find(|event| event.visibility.at_local());
+        self.last_local = last.map_or(self.last_local, |last| last.local_time);
     }
 }

@@ -326,3 +326,28 @@ fn reply_name(outcome: &Outcome) -> &'static str {
         Reply::PoolTransactions { .. } => "joins and exits",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::testing::{hash, id, state};
+    use crate::sorted_set::SortedSet;
+
+    /// Whichever market the stored orders belong to: what waits for the store waits for all of it.
+    #[test]
+    fn what_waited_for_the_store_is_decided_when_orders_are_stored() {
+        let now = Time::from_ms(1_000);
+        let mut state = state(now);
+        for (refused_by, is_due) in [
+            (SortedSet::new(), false),
+            (SortedSet::from([Control::Balance]), false),
+            (SortedSet::from([Control::Balance, Control::Store]), true),
+        ] {
+            state.markets[0].decision_due = false;
+            state.markets[0].refused_by = refused_by;
+            let hashes = [(id(1), hash(1))];
+            state.handle_sealed(now, BatchId(7), &hashes, &mut Vec::new());
+            assert_eq!(state.markets[0].decision_due, is_due);
+        }
+    }
+}
