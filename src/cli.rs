@@ -305,7 +305,32 @@ pub enum SimulatorCommand {
     /// Run seeded simulations of engine, exchange, network, disk, clock and operator, with all invariants checked after
     /// every step
     #[command(
-        after_help = "Examples:\n  cambist sim --seeds 300\n  cambist sim --venue sequenced --seeds 100\n  cambist sim --seeds 2000 --results sim.jsonl\n  cambist sim --seeds 1 --seed 77 --trace | less\n\nExit codes: 0 done, 1 an invariant was violated or too little was quoted, 2 usage, 75 another process adds to the file of results."
+        after_help = "Seeds: one world for each of --seeds N numbers from --seed FIRST. `--seed 101 --seeds 200` runs those of \
+                      101 to 300, and `--shard 2/4` the second quarter of them, 151 to 200. The last seed is \
+                      18446744073709551615.\n\n\
+                      Families of faults, which --without turns off; every venue has all of them:\n  \
+                      network   messages are lost, repeated, reordered, garbled, refused\n  \
+                      venue     outages, wrong lists and books, modes, frozen accounts, falls of the price; with \
+                      --venue evm-pools blocks\n            \
+                      that are late, dropped transactions, reorganisations, nodes that lag\n  \
+                      disk      the store or the signing fails, or the store is slow\n  \
+                      clock     the host is suspended, answers have wrong times (not on evm-pools)\n  \
+                      operator  trading states, drains; deposits, withdrawals and foreign orders (not on evm-pools)\n  \
+                      limits    tight limits, reloaded at intervals; with --venue evm-pools limits over several venues \
+                      only\n  \
+                      crash     the daemon is killed before any action, and writes that were not synced are lost\n  \
+                      restart   everything that ends the daemon: crashes, drains, refused keys, a failed store\n\n\
+                      Examples:\n  \
+                      cambist sim --seeds 300\n  \
+                      cambist sim --seed 301 --seeds 300 --jobs 4\n  \
+                      cambist sim --venue sequenced --seeds 100\n  \
+                      cambist sim --without network,crash --seeds 100\n  \
+                      cambist sim --without restart --hours 168 --seeds 1\n  \
+                      cambist sim --seeds 2000 --results sim.jsonl\n  \
+                      cambist sim --seeds 1 --seed 77 --trace | less\n  \
+                      cambist sim --invariants --json | jq '.invariants[].name'\n\n\
+                      Exit codes: 0 done, 1 an invariant was violated or too little was quoted, 2 usage, 75 another \
+                      process adds to the file of results, 130 interrupted: the worlds that ended are summed up."
     )]
     Sim(commands::sim::SimArgs),
     /// Play the shipped strategies against a maker with a well-known bot's default rules, on equal seeds of simulated

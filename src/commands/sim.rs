@@ -25,7 +25,7 @@ pub struct SimArgs {
     /// Simulated hours of market making per world
     #[arg(long, value_name = "H", default_value = "1", value_parser = duration_ms)]
     pub hours: u64,
-    /// Families of faults to turn off
+    /// Families of faults to turn off, with commas between them; they are listed below
     #[arg(long, value_name = "FAMILY", value_delimiter = ',')]
     pub without: Vec<String>,
     /// Most strategies of each world
@@ -47,8 +47,8 @@ pub struct SimArgs {
     /// Do not search for the smallest world that fails
     #[arg(long)]
     pub no_shrink: bool,
-    /// Print what is checked after every step, and run nothing.
-    #[arg(long, exclusive = true)]
+    /// Print what is checked after every step, and run nothing; with --json as JSON
+    #[arg(long, conflicts_with_all = ["seeds", "seed", "shard", "shards", "hours", "without", "strategies", "venue", "jobs", "trace", "results", "no_shrink"])]
     pub invariants: bool,
 }
 

@@ -12,6 +12,7 @@ macro_rules! note {
 
 mod campaign;
 mod commands;
+mod interrupt;
 mod results_file;
 mod tournament;
 

@@ -91,23 +91,51 @@ impl Aggregate {
         });
     }
 
-    /// Adds another aggregate.
-    pub const fn merge(&mut self, other: &Self) {
-        self.seeds += other.seeds;
-        self.seeds_failed += other.seeds_failed;
-        self.simulated_ms += other.simulated_ms;
-        self.steps += other.steps;
-        self.faults += other.faults;
-        self.crash_points += other.crash_points;
-        self.orders += other.orders;
-        self.resent += other.resent;
-        self.fills += other.fills;
-        self.rate_counted += other.rate_counted;
-        self.rate_refused += other.rate_refused;
-        self.violations += other.violations;
-        self.samples += other.samples;
-        self.samples_both += other.samples_both;
-        self.loss_spans += other.loss_spans;
+    /// Adds another aggregate of worlds of this process.
+    pub fn merge(&mut self, other: &Self) {
+        let mut other = *other;
+        for ((_, sum), (_, more)) in self.sums().into_iter().zip(other.sums()) {
+            *sum += *more;
+        }
+        self.keep_worse(&other);
+    }
+
+    /// Adds another aggregate that was read from a file, whose numbers may be any.
+    ///
+    /// # Errors
+    /// The name of the number whose sum is too large. Nothing is added then.
+    pub fn checked_merge(&mut self, other: &Self) -> Result<(), &'static str> {
+        let (mut all, mut other) = (*self, *other);
+        for ((name, sum), (_, more)) in all.sums().into_iter().zip(other.sums()) {
+            *sum = sum.checked_add(*more).ok_or(name)?;
+        }
+        all.keep_worse(&other);
+        *self = all;
+        Ok(())
+    }
+
+    /// Every number that is a sum, by its name in files.
+    const fn sums(&mut self) -> [(&'static str, &mut u64); 15] {
+        [
+            ("seeds", &mut self.seeds),
+            ("seeds_failed", &mut self.seeds_failed),
+            ("simulated_ms", &mut self.simulated_ms),
+            ("steps", &mut self.steps),
+            ("faults", &mut self.faults),
+            ("crash_points", &mut self.crash_points),
+            ("orders", &mut self.orders),
+            ("resent", &mut self.resent),
+            ("fills", &mut self.fills),
+            ("rate_counted", &mut self.rate_counted),
+            ("rate_refused", &mut self.rate_refused),
+            ("violations", &mut self.violations),
+            ("looks", &mut self.samples),
+            ("looks_both", &mut self.samples_both),
+            ("loss_spans", &mut self.loss_spans),
+        ]
+    }
+
+    const fn keep_worse(&mut self, other: &Self) {
         let ours = (self.loss_ratio_ppm, self.loss_ratio_seed);
         let worst = worse(ours, (other.loss_ratio_ppm, other.loss_ratio_seed));
         (self.loss_ratio_ppm, self.loss_ratio_seed) = worst;
@@ -176,5 +204,36 @@ mod tests {
             assert_eq!(tally.loss_spans, 4);
         }
         assert_eq!(Aggregate::default().loss_ratio(), None);
+    }
+
+    /// A file may have any numbers.
+    #[test]
+    fn a_sum_that_is_too_large_is_named_and_nothing_is_added() {
+        let few = Aggregate {
+            seeds: 1,
+            orders: 2,
+            loss_ratio_ppm: 3,
+            loss_ratio_seed: 4,
+            ..Aggregate::default()
+        };
+        let mut tally = few;
+        assert_eq!(tally.checked_merge(&few), Ok(()));
+        let mut merged = few;
+        merged.merge(&few);
+        assert_eq!(tally, merged);
+        for at in 0..Aggregate::default().sums().len() {
+            let mut many = few;
+            let mut own = few;
+            let (name, sum) = many
+                .sums()
+                .into_iter()
+                .nth(at)
+                .unwrap_or_else(|| unreachable!());
+            *sum = u64::MAX;
+            *own.sums()[at].1 = 1;
+            let before = own;
+            assert_eq!(own.checked_merge(&many), Err(name));
+            assert_eq!(own, before);
+        }
     }
 }

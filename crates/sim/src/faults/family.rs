@@ -132,6 +132,32 @@ impl FromStr for Family {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{SeedRun, SimulatedVenue};
+
+    /// As `cambist sim --help` states.
+    #[test]
+    fn every_venue_has_worlds_of_every_family() {
+        let venues = [
+            SimulatedVenue::Exchange,
+            SimulatedVenue::Sequenced,
+            SimulatedVenue::Kraken,
+            SimulatedVenue::EvmPools,
+        ];
+        for venue in venues {
+            for family in Family::ALL {
+                let differs = |seed| {
+                    let whole = SeedRun {
+                        venue,
+                        ..SeedRun::new(seed, 1)
+                    };
+                    let mut without = whole.clone();
+                    without.without.insert(family);
+                    format!("{:?}", whole.config()) != format!("{:?}", without.config())
+                };
+                assert!((1..100).any(differs), "{family} at {venue}");
+            }
+        }
+    }
 
     #[test]
     fn a_world_without_restarts_keeps_every_other_fault() {

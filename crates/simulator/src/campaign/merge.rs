@@ -6,7 +6,7 @@ use cambist::commands::{print_json, print_text};
 use cambist::exit::{Exit, Failure};
 use serde_json::json;
 
-use super::results::{Entry, Results, write};
+use super::results::{Entry, Place, Results, add_up, write};
 use super::seeds::Seeds;
 
 /// Joins files of results into one: the same bytes as one machine's. Gaps, overlaps, and results of another
@@ -24,19 +24,18 @@ pub fn merge(
         );
         return Err(Failure::new(Exit::Usage, what).into());
     }
-    let mut entries: Vec<(PathBuf, Entry)> = Vec::new();
+    let mut entries: Vec<(Place, Entry)> = Vec::new();
+    let mut tally = cambist_sim::Aggregate::default();
     for part in parts {
-        let read = Results::read(part)?;
-        entries.extend(read.into_iter().map(|entry| (part.clone(), entry)));
+        for (place, entry) in Results::read(part)? {
+            add_up(&mut tally, &place, &entry)?;
+            entries.push((place, entry));
+        }
     }
     let campaign = check(&mut entries).map_err(|what| Failure::new(Exit::CheckFailed, what))?;
     let entries: Vec<_> = entries.into_iter().map(|(_, entry)| entry).collect();
     let joined = super::results::joined(entries);
     write(out, &joined)?;
-    let mut tally = cambist_sim::Aggregate::default();
-    for entry in &joined {
-        tally.merge(&entry.tally);
-    }
     if as_json {
         print_json(&json!({
             "seeds": campaign.count,
@@ -62,20 +61,20 @@ pub fn merge(
 }
 
 /// Sorts entries, and returns the seeds of the campaign that they are.
-fn check(entries: &mut [(PathBuf, Entry)]) -> Result<Seeds, String> {
+fn check(entries: &mut [(Place, Entry)]) -> Result<Seeds, String> {
     entries.sort_by_key(|(_, entry)| (entry.range.first, entry.range.count));
-    let Some((file, first)) = entries.first() else {
+    let Some((place, first)) = entries.first() else {
         return Err("there are no results in these files".to_owned());
     };
     let Some(campaign) = first.campaign else {
         return Err(format!(
             "{}: its results do not say of which campaign they are: they are of a program before shards could be merged",
-            file.display()
+            place.path.display()
         ));
     };
-    let mut next = campaign.first;
-    for (path, entry) in entries.iter() {
-        let path = path.display();
+    // `None` behind the last number of 64 bits.
+    let mut next = Some(campaign.first);
+    for (at, entry) in entries.iter() {
         let differs = [
             (
                 entry.build != first.build || entry.version != first.version,
@@ -89,27 +88,30 @@ fn check(entries: &mut [(PathBuf, Entry)]) -> Result<Seeds, String> {
         ];
         if let Some((_, what)) = differs.iter().find(|(differs, _)| *differs) {
             return Err(format!(
-                "{path}: seeds {} are of {what} than those in {}",
-                entry.range,
-                file.display()
+                "{at}: seeds {} are of {what} than those in {place}",
+                entry.range
             ));
         }
-        if entry.range.first > next {
+        if let Some(next) = next
+            && entry.range.first > next
+        {
             let gap = Seeds {
                 first: next,
                 count: entry.range.first - next,
             };
             return Err(missing(gap));
         }
-        if entry.range.first < next {
+        if next != Some(entry.range.first) {
             return Err(format!(
-                "{path}: seeds {} are in another part as well",
+                "{at}: seeds {} are in another part as well",
                 entry.range
             ));
         }
-        next = entry.range.last().saturating_add(1);
+        next = entry.range.after();
     }
-    if next <= campaign.last() {
+    if let Some(next) = next
+        && next <= campaign.last()
+    {
         return Err(missing(Seeds {
             first: next,
             count: campaign.last() - next + 1,
@@ -131,7 +133,7 @@ mod tests {
 
     use super::*;
 
-    fn entry(first: u64, count: u64) -> (PathBuf, Entry) {
+    fn entry(first: u64, count: u64) -> (Place, Entry) {
         let entry = Entry {
             build: "b".to_owned(),
             version: "0".to_owned(),
@@ -144,7 +146,8 @@ mod tests {
             tally: Aggregate::default(),
             failed: Vec::new(),
         };
-        (format!("{first}.jsonl").into(), entry)
+        let path = format!("{first}.jsonl").into();
+        (Place { path, line: 1 }, entry)
     }
 
     #[test]
@@ -157,7 +160,7 @@ mod tests {
                 count: 20
             })
         );
-        let wrong = |mut entries: Vec<(PathBuf, Entry)>, words: &str| {
+        let wrong = |mut entries: Vec<(Place, Entry)>, words: &str| {
             let error = check(&mut entries).unwrap_err();
             assert!(error.contains(words), "{error}");
         };
@@ -169,6 +172,12 @@ mod tests {
         wrong(vec![entry(1, 19)], "seeds 20 to 20 are missing");
         wrong(vec![entry(1, 10), entry(10, 11)], "in another part as well");
         wrong(vec![], "no results");
+        let mut last = entry(u64::MAX - 1, 2);
+        last.1.campaign = Some(last.1.range);
+        assert_eq!(check(&mut [last.clone()]), Ok(last.1.range));
+        let mut again = last.clone();
+        again.1.range.first = u64::MAX;
+        wrong(vec![last, again], "in another part as well");
         let changed = |change: fn(&mut Entry)| {
             let mut second = entry(11, 10);
             change(&mut second.1);

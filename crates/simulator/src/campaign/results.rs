@@ -2,11 +2,13 @@
 //! interrupted goes on where its file ends; `cambist merge` joins the files of its shards. When a campaign is
 //! complete, its lines are in the order of their seeds, and the same whichever process ran which part.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use cambist::exit::{Exit, Failure};
 use cambist_sim::Aggregate;
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +45,119 @@ pub struct Entry {
     pub failed: Vec<Failed>,
 }
 
+impl Entry {
+    /// Refuses numbers that no worlds can add up to.
+    fn check(&self) -> Result<(), String> {
+        let (range, tally) = (self.range, &self.tally);
+        if range.count == 0 || !range.exist() {
+            return Err(format!(
+                "{} seeds from {} are none that can be run",
+                range.count, range.first
+            ));
+        }
+        if let Some(campaign) = self.campaign
+            && !(campaign.exist() && campaign.has(range.first) && campaign.has(range.last()))
+        {
+            return Err(format!(
+                "seeds {range} are not of the campaign of seeds {campaign}"
+            ));
+        }
+        let listed = self.failed.len() as u64;
+        for (wrong, what) in [
+            (
+                tally.seeds != range.count,
+                format!(
+                    "its sums are of {} worlds, its seeds are {}",
+                    tally.seeds, range.count
+                ),
+            ),
+            (
+                tally.seeds_failed != listed,
+                format!(
+                    "{} worlds failed, and {listed} are listed",
+                    tally.seeds_failed
+                ),
+            ),
+            (
+                tally.violations < listed || listed == 0 && tally.violations > 0,
+                format!(
+                    "{} violations are not of {listed} failed worlds",
+                    tally.violations
+                ),
+            ),
+        ] {
+            if wrong {
+                return Err(what);
+            }
+        }
+        for (part, of, names) in [
+            (tally.crash_points, tally.faults, ["crash_points", "faults"]),
+            (
+                tally.rate_refused,
+                tally.rate_counted,
+                ["rate_refused", "rate_counted"],
+            ),
+            (tally.samples_both, tally.samples, ["looks_both", "looks"]),
+        ] {
+            if part > of {
+                let [part_name, of_name] = names;
+                return Err(format!(
+                    "{part_name} {part} is a part of {of_name} {of}, and is greater"
+                ));
+            }
+        }
+        let mut seeds: Vec<_> = self.failed.iter().map(|failed| failed.seed).collect();
+        seeds.sort_unstable();
+        if let Some([twice, _]) = seeds.array_windows().find(|[one, two]| one == two) {
+            return Err(format!("seed {twice} is listed as failed twice"));
+        }
+        let worst = [
+            (tally.loss_ratio_ppm, tally.loss_ratio_seed),
+            (tally.kept_ratio_ppm, tally.kept_ratio_seed),
+        ];
+        seeds.extend(
+            worst
+                .iter()
+                .filter(|(ppm, _)| *ppm > 0)
+                .map(|(_, seed)| seed),
+        );
+        match seeds.iter().find(|seed| !range.has(**seed)) {
+            Some(other) => Err(format!("seed {other} is none of seeds {range}")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A line of a file, to be named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub path: PathBuf,
+    /// The line, from 1.
+    pub line: u64,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, line {}", self.path.display(), self.line)
+    }
+}
+
+/// Adds the numbers of a line to a sum.
+///
+/// # Errors
+/// The sum is too large: the line is not what a campaign wrote.
+pub fn add_up(tally: &mut Aggregate, place: &Place, entry: &Entry) -> Result<(), Failure> {
+    let added = tally.checked_merge(&entry.tally);
+    added.map_err(|name| {
+        let what = format!(
+            "{place}: with its `{name}` the sum exceeds {}, the largest number of 64 bits: the line was changed",
+            u64::MAX
+        );
+        Failure::new(Exit::CheckFailed, what)
+    })
+}
+
 /// The file, open for more lines.
 pub struct Results {
     path: PathBuf,
@@ -56,21 +171,22 @@ impl Results {
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         let name = || format!("results file {}", path.display());
         let file = results_file::open(path)?;
-        let (entries, whole) = Self::entries_of(path, &file)?;
+        let (lines, whole) = Self::entries_of(path, &file)?;
         file.set_len(whole).with_context(name)?;
         Ok(Self {
             path: path.to_owned(),
             file,
-            entries,
+            entries: lines.into_iter().map(|(_, entry)| entry).collect(),
         })
     }
 
-    /// The whole lines of a file, and how many bytes they are.
-    fn entries_of(path: &Path, file: &File) -> anyhow::Result<(Vec<Entry>, u64)> {
+    /// The whole lines of a file, and how many bytes they are. Every line is possible, and so is the sum of all.
+    fn entries_of(path: &Path, file: &File) -> anyhow::Result<(Vec<(Place, Entry)>, u64)> {
         let name = || format!("results file {}", path.display());
         let mut entries = Vec::new();
         let mut reader = BufReader::new(file);
         let (mut whole, mut number) = (0, 0_u64);
+        let mut sum = Aggregate::default();
         loop {
             let mut line = String::new();
             let read = reader.read_line(&mut line).with_context(name)?;
@@ -79,15 +195,24 @@ impl Results {
                 break;
             }
             whole += read as u64;
-            let entry = serde_json::from_str(&line)
-                .with_context(|| format!("{}, line {number}", path.display()))?;
-            entries.push(entry);
+            let place = Place {
+                path: path.to_owned(),
+                line: number,
+            };
+            let entry: Entry = serde_json::from_str(&line).with_context(|| place.to_string())?;
+            entry.check().map_err(|what| {
+                let what =
+                    format!("{place}: {what}: the line was changed, or is of another program");
+                Failure::new(Exit::CheckFailed, what)
+            })?;
+            add_up(&mut sum, &place, &entry)?;
+            entries.push((place, entry));
         }
         Ok((entries, whole))
     }
 
     /// Reads the lines of a file and changes nothing.
-    pub fn read(path: &Path) -> anyhow::Result<Vec<Entry>> {
+    pub fn read(path: &Path) -> anyhow::Result<Vec<(Place, Entry)>> {
         let name = || format!("results file {}", path.display());
         let file = cambist_market_data::open_file(path).with_context(name)?;
         Ok(Self::entries_of(path, &file)?.0)
@@ -172,6 +297,8 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
     use super::*;
 
+    type Change = fn(&mut Entry);
+
     fn entry(first: u64) -> Entry {
         Entry {
             build: "b".to_owned(),
@@ -184,6 +311,8 @@ mod tests {
             duration_ms: 60_000,
             tally: Aggregate {
                 seeds: 5,
+                seeds_failed: 1,
+                violations: 2,
                 orders: 17,
                 ..Aggregate::default()
             },
@@ -212,6 +341,74 @@ mod tests {
         std::fs::write(&path, "nonsense\n").unwrap();
         let error = format!("{:#}", Results::open(&path).err().unwrap());
         assert!(error.contains("line 1"), "{error}");
+    }
+
+    /// What a campaign cannot have written is named by file and line, and changes no sum.
+    #[test]
+    fn a_line_that_is_not_possible_is_refused_by_file_and_line() {
+        let folder = crate::testing::private_folder();
+        let path = folder.path().join("r.jsonl");
+        let refused = |second: &Entry| {
+            write(&path, &[entry(1), second.clone()]).unwrap();
+            let error = format!("{:#}", Results::open(&path).err().unwrap());
+            let again = format!("{:#}", Results::read(&path).unwrap_err());
+            assert_eq!(error, again);
+            assert!(error.contains("r.jsonl, line 2"), "{error}");
+            error
+        };
+        let changes: [(Change, &str); 13] = [
+            (|e| e.tally.orders = u64::MAX, "`orders`"),
+            (|e| e.tally.steps = u64::MAX, ""),
+            (|e| e.tally.seeds = 6, "of 6 worlds, its seeds are 5"),
+            (
+                |e| e.tally.seeds_failed = 0,
+                "0 worlds failed, and 1 are listed",
+            ),
+            (|e| e.tally.violations = 0, "0 violations"),
+            (|e| e.tally.crash_points = 1, "crash_points 1"),
+            (|e| e.tally.rate_refused = 1, "rate_refused 1"),
+            (|e| e.tally.samples_both = 1, "looks_both 1"),
+            (|e| e.range.count = 0, "0 seeds from 6"),
+            (
+                |e| e.range.first = u64::MAX - 1,
+                "5 seeds from 18446744073709551614",
+            ),
+            (
+                |e| e.range.first = 7,
+                "not of the campaign of seeds 1 to 10",
+            ),
+            (
+                |e| e.failed[0].seed = 11,
+                "seed 11 is none of seeds 6 to 10",
+            ),
+            (
+                |e| {
+                    e.failed.push(e.failed[0].clone());
+                    e.tally.seeds_failed = 2;
+                },
+                "seed 6 is listed as failed twice",
+            ),
+        ];
+        for (change, words) in changes {
+            let mut second = entry(6);
+            change(&mut second);
+            if words.is_empty() {
+                // Alone it is possible.
+                write(&path, &[second]).unwrap();
+                assert_eq!(Results::read(&path).unwrap().len(), 1);
+                continue;
+            }
+            let error = refused(&second);
+            assert!(error.contains(words), "{error}");
+        }
+        let mut second = entry(6);
+        (second.tally.loss_ratio_ppm, second.tally.loss_ratio_seed) = (1, 5);
+        assert!(refused(&second).contains("seed 5 is none"));
+        let mut second = entry(6);
+        (second.failed, second.tally.seeds_failed) = (Vec::new(), 0);
+        assert!(refused(&second).contains("2 violations are not of 0"));
+        write(&path, &[entry(1), entry(6)]).unwrap();
+        assert_eq!(Results::read(&path).unwrap().len(), 2);
     }
 
     /// The same lines, however seeds were divided and whichever process ran them.

@@ -31,6 +31,23 @@ impl Seeds {
         self.first.saturating_add(self.count.saturating_sub(1))
     }
 
+    /// The one behind the last one; `None` behind the last number of 64 bits.
+    pub const fn after(&self) -> Option<u64> {
+        self.first.checked_add(self.count)
+    }
+
+    /// Whether all of them are numbers of 64 bits.
+    pub const fn exist(&self) -> bool {
+        self.first
+            .checked_add(self.count.saturating_sub(1))
+            .is_some()
+    }
+
+    /// Whether it is one of these.
+    pub const fn has(&self, seed: u64) -> bool {
+        self.first <= seed && seed - self.first < self.count
+    }
+
     /// The seeds of one shard. All shards together are all seeds, each once.
     #[must_use]
     pub fn shard(self, shard: Shard) -> Self {
@@ -64,7 +81,10 @@ impl Seeds {
                     count: d.first - next,
                 });
             }
-            next = next.max(d.last().saturating_add(1));
+            match d.after() {
+                Some(after) => next = next.max(after),
+                None => return left,
+            }
         }
         if next <= last {
             left.push(Self {
@@ -122,6 +142,12 @@ mod tests {
         );
         assert!(all.without(&[seeds(10, 5), seeds(15, 5)]).is_empty());
         assert!(seeds(3, 0).without(&[]).is_empty());
+        let last = seeds(u64::MAX - 1, 2);
+        assert_eq!(
+            last.without(&[seeds(u64::MAX - 1, 1)]),
+            [seeds(u64::MAX, 1)]
+        );
+        assert!(last.without(&[last]).is_empty());
     }
 
     #[test]
@@ -131,5 +157,9 @@ mod tests {
         let pieces: Vec<_> = seeds(98, 7).pieces(3).collect();
         assert_eq!(pieces, [seeds(98, 2), seeds(100, 3), seeds(103, 2)]);
         assert_eq!(seeds(5, 0).pieces(3).count(), 0);
+        let pieces: Vec<_> = seeds(u64::MAX - 1, 2).pieces(1).collect();
+        assert_eq!(pieces, [seeds(u64::MAX - 1, 1), seeds(u64::MAX, 1)]);
+        assert!(seeds(u64::MAX, 1).exist() && !seeds(u64::MAX, 2).exist());
+        assert!(seeds(u64::MAX, 1).has(u64::MAX) && !seeds(1, 2).has(3) && !seeds(1, 2).has(0));
     }
 }

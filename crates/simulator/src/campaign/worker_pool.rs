@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
 use anyhow::anyhow;
@@ -74,10 +75,12 @@ pub fn catch_panics() {
     }));
 }
 
-/// Runs ranges on `jobs` threads; every completed one is reported, in the order of completion.
+/// Runs ranges on `jobs` threads; every completed one is reported, in the order of completion. After `stop`, worlds that
+/// have begun are finished, and of each range what was run is reported.
 pub fn work(
     ranges: &[Seeds],
     jobs: usize,
+    stop: &AtomicBool,
     trial: impl Fn(u64) -> SeedRun + Sync,
     mut report: impl FnMut(Piece) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
@@ -90,7 +93,7 @@ pub fn work(
         let (done, pieces) = channel();
         for _ in 0..jobs {
             let (queue, trial, done) = (&queue, &trial, done.clone());
-            scope.spawn(move || take(queue, trial, &done));
+            scope.spawn(move || take(queue, stop, trial, &done));
         }
         drop(done);
         for piece in pieces {
@@ -107,24 +110,33 @@ pub fn work(
 
 fn take(
     queue: &Mutex<Option<impl Iterator<Item = Seeds>>>,
+    stop: &AtomicBool,
     trial: &impl Fn(u64) -> SeedRun,
     done: &Sender<anyhow::Result<Piece>>,
 ) {
     loop {
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
         let next = queue
             .lock()
             .ok()
             .and_then(|mut queue| queue.as_mut()?.next());
         let Some(range) = next else { return };
-        if done.send(run_all(range, trial)).is_err() {
+        if done.send(run_all(range, stop, trial)).is_err() {
             return;
         }
     }
 }
 
-fn run_all(range: Seeds, trial: &impl Fn(u64) -> SeedRun) -> anyhow::Result<Piece> {
+/// Runs a range, up to the first world before which it was stopped; at least one.
+fn run_all(
+    range: Seeds,
+    stop: &AtomicBool,
+    trial: &impl Fn(u64) -> SeedRun,
+) -> anyhow::Result<Piece> {
     let mut piece = Piece {
-        range,
+        range: Seeds { count: 0, ..range },
         tally: Aggregate::default(),
         failed: Vec::new(),
     };
@@ -142,6 +154,10 @@ fn run_all(range: Seeds, trial: &impl Fn(u64) -> SeedRun) -> anyhow::Result<Piec
         if let Some(violation) = ran.violation() {
             piece.failed.push(Failed { seed, violation });
         }
+        piece.range.count += 1;
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
     }
     Ok(piece)
 }
@@ -149,6 +165,8 @@ fn run_all(range: Seeds, trial: &impl Fn(u64) -> SeedRun) -> anyhow::Result<Piec
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use std::sync::atomic::AtomicU64;
+
     use super::*;
 
     /// The list of its pieces would need 360 TB.
@@ -162,6 +180,7 @@ mod tests {
         let ended = work(
             &[all],
             2,
+            &AtomicBool::new(false),
             |seed| SeedRun::new(seed, 1),
             |piece| {
                 reported += piece.range.count;
@@ -170,5 +189,30 @@ mod tests {
         );
         assert_eq!(ended.unwrap_err().to_string(), "the disk is full");
         assert!((1..=50).contains(&reported), "{reported}");
+    }
+
+    #[test]
+    fn of_what_is_stopped_the_worlds_that_ended_are_reported() {
+        let all = Seeds {
+            first: 1,
+            count: 1 << 50,
+        };
+        let (stop, begun) = (AtomicBool::new(false), AtomicU64::new(0));
+        let trial = |seed| {
+            // In the middle of a range of fifty.
+            if begun.fetch_add(1, Ordering::Relaxed) == 6 {
+                stop.store(true, Ordering::Relaxed);
+            }
+            SeedRun::new(seed, 1)
+        };
+        let mut reported = 0;
+        work(&[all], 2, &stop, trial, |piece| {
+            assert_eq!(piece.tally.seeds, piece.range.count);
+            reported += piece.range.count;
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(reported, begun.into_inner());
+        assert!((7..=9).contains(&reported), "{reported}");
     }
 }

@@ -18,6 +18,7 @@ use crate::campaign::seeds::Seeds;
 use crate::campaign::trace;
 use crate::campaign::worker_pool;
 use crate::campaign::worker_pool::{Piece, Ran};
+use crate::interrupt::{self, Interrupt};
 
 /// Shortest time between two lines of progress, milliseconds.
 const PROGRESS_MS: u64 = 2_000;
@@ -124,8 +125,13 @@ pub fn run(args: &SimArgs, json: bool) -> anyhow::Result<Exit> {
     if args.seeds == 0 {
         return usage("--seeds must be at least 1");
     }
-    if args.seed.checked_add(seeds.count).is_none() {
-        return usage("--seed plus --seeds exceeds the last seed, 18446744073709551615");
+    if !all.exist() {
+        return usage(&format!(
+            "--seed {} with --seeds {} passes the last seed, {}",
+            args.seed,
+            args.seeds,
+            u64::MAX
+        ));
     }
     if args.trace {
         if seeds.count != 1 {
@@ -140,8 +146,15 @@ pub fn run(args: &SimArgs, json: bool) -> anyhow::Result<Exit> {
     }
     worker_pool::catch_panics();
     let clock = Clock::new();
-    let campaign = Campaign::open(&request, all, shard)?.run(&request, &clock)?;
-    report(&request, &campaign, &clock, json)
+    let campaign = Campaign::open(&request, all, shard)?;
+    let interrupt = Interrupt::wait("worlds")?;
+    let campaign = campaign.run(&request, &clock, &interrupt)?;
+    interrupt.is_over();
+    let exit = report(&request, &campaign, &clock, json)?;
+    if campaign.is_interrupted() {
+        std::process::exit(interrupt::CODE);
+    }
+    Ok(exit)
 }
 
 /// The results of one call.
@@ -185,11 +198,12 @@ impl Campaign {
                 .collect();
             // A seed counts once, even if it was run again for a campaign of other seeds.
             known.sort_by_key(|entry| (entry.range.first, std::cmp::Reverse(entry.range.count)));
-            let mut next = 0;
+            // `None` behind the last number of 64 bits.
+            let mut next = Some(0);
             known.retain(|entry| {
-                let fresh = entry.range.first >= next;
+                let fresh = next.is_some_and(|next| entry.range.first >= next);
                 if fresh {
-                    next = entry.range.last().saturating_add(1);
+                    next = entry.range.after();
                 }
                 fresh
             });
@@ -204,12 +218,17 @@ impl Campaign {
         Ok(campaign)
     }
 
-    fn run(mut self, request: &Request<'_>, clock: &Clock) -> anyhow::Result<Self> {
+    fn run(
+        mut self,
+        request: &Request<'_>,
+        clock: &Clock,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<Self> {
         let args = request.args;
         let left = std::mem::take(&mut self.left);
         let mut reported_at = clock.now();
         let trial = |seed| request.trial(seed);
-        worker_pool::work(&left, args.jobs, trial, |piece| {
+        worker_pool::work(&left, args.jobs, interrupt.asked(), trial, |piece| {
             self.take(piece, args.hours)?;
             if clock.now().ms_since(reported_at) >= PROGRESS_MS {
                 reported_at = clock.now();
@@ -217,12 +236,19 @@ impl Campaign {
             }
             Ok(())
         })?;
-        if let Some(mut results) = self.results.take() {
+        if let Some(mut results) = self.results.take()
+            && !self.is_interrupted()
+        {
             // Lines that an earlier, smaller campaign left belong to this one.
             results.belong(self.all, |entry| self.has(entry, args.hours));
             results.complete(|entry| self.has(entry, args.hours))?;
         }
         Ok(self)
+    }
+
+    /// Whether worlds of it are left that were not run.
+    const fn is_interrupted(&self) -> bool {
+        self.tally.seeds < self.seeds.count
     }
 
     /// Whether a line of results is of this campaign.
@@ -234,7 +260,11 @@ impl Campaign {
     }
 
     fn take(&mut self, piece: Piece, duration_ms: u64) -> anyhow::Result<()> {
-        self.tally.merge(&piece.tally);
+        // Those of an earlier file may be any numbers.
+        self.tally.checked_merge(&piece.tally).map_err(|name| {
+            let what = format!("the sum of `{name}` with earlier results exceeds 64 bits");
+            Failure::new(Exit::CheckFailed, what)
+        })?;
         for failed in &piece.failed {
             note!("seed {}: {}", failed.seed, failed.violation);
         }
@@ -272,6 +302,17 @@ impl Campaign {
         };
     }
 
+    /// What an interruption left, and how it is run.
+    fn interruption(&self, args: &SimArgs) -> String {
+        let next = if args.results.is_some() {
+            "the same command goes on with its file of results"
+        } else {
+            "nothing is kept without --results"
+        };
+        let (ended, all) = (self.tally.seeds, self.seeds.count);
+        format!("interrupted: {ended} of {all} worlds have ended; {next}")
+    }
+
     /// Simulated hours per second of this call.
     #[expect(clippy::cast_precision_loss, reason = "a figure for display")]
     fn speed(&self, clock: &Clock) -> f64 {
@@ -302,6 +343,8 @@ fn report(
         let mut value = json!({
             "seeds": tally.seeds,
             "first_seed": done.seeds.first,
+            "interrupted": done.is_interrupted(),
+            "seeds_left": done.seeds.count - tally.seeds,
             "simulated_hours": tally.simulated_hours(),
             "faults": tally.faults,
             "crash_points": tally.crash_points,
@@ -323,11 +366,14 @@ fn report(
             "failed": seeds,
         });
         let mut failures = Vec::new();
-        if !failed.is_empty() {
+        if done.is_interrupted() {
+            value["error"] = done.interruption(request.args).into();
+            value["exit"] = interrupt::CODE.into();
+        } else if !failed.is_empty() {
             let what = format!("{} seeds failed", failed.len());
             failures.push(Failure::new(Exit::CheckFailed, what));
         }
-        if !quotes_enough(tally, least) {
+        if !done.is_interrupted() && !quotes_enough(tally, least) {
             let what = format!("both sides quoted for less than {least} % of healthy time");
             failures.push(Failure::new(Exit::CheckFailed, what));
         }
@@ -344,14 +390,18 @@ fn report(
     }
     if let Some(first) = failed.first()
         && !request.args.no_shrink
+        && !done.is_interrupted()
     {
         smallest(&request.trial(first.seed))?;
     }
     if failed.len() > NAMED {
         note!("\nand {} more seeds", failed.len() - NAMED);
     }
+    if done.is_interrupted() {
+        note!("\n{}", done.interruption(request.args));
+    }
     let quoted = quotes_enough(tally, least);
-    if !quoted {
+    if !quoted && !done.is_interrupted() {
         note!("\nboth sides were quoted for less than {least} % of healthy time");
     }
     Ok(if tally.violations == 0 && quoted {
@@ -384,8 +434,16 @@ fn table(done: &Campaign, clock: &Clock) -> String {
     };
     let worst = share(tally.loss_ratio(), tally.loss_ratio_seed);
     let worst_if_kept = share(tally.kept_ratio(), tally.kept_ratio_seed);
+    let seeds = if done.is_interrupted() {
+        format!(
+            "{} of {} ({}), interrupted",
+            tally.seeds, done.seeds.count, done.seeds
+        )
+    } else {
+        format!("{} ({})", tally.seeds, done.seeds)
+    };
     let mut rows = vec![
-        row("seeds", format!("{} ({})", tally.seeds, done.seeds)),
+        row("seeds", seeds),
         row("simulated hours", format!("{:.1}", tally.simulated_hours())),
         row("faults", tally.faults.to_string()),
         row("crash points", tally.crash_points.to_string()),

@@ -1,8 +1,6 @@
 //! `cambist tournament`: the shipped strategies against a maker with a well-known bot's default rules, on equal seeds.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use cambist::commands::progress::Progress;
@@ -15,6 +13,7 @@ use cambist_config::reader::Source;
 use cambist_config::scenario::BUILT_IN;
 use cambist_host::clock::Clock;
 
+use crate::interrupt::Interrupt;
 use crate::tournament::comparison::compare;
 use crate::tournament::contestants;
 use crate::tournament::plan::{Place, Plan};
@@ -34,8 +33,13 @@ fn check(args: &TournamentArgs) -> Result<(), Failure> {
     if args.seeds == 0 || args.seeds > SEEDS_MAX {
         return usage(format!("--seeds must be 1 to {SEEDS_MAX}"));
     }
-    if args.seed.checked_add(args.seeds).is_none() {
-        return usage("--seed plus --seeds exceeds the last seed, 18446744073709551615".to_owned());
+    if args.seed.checked_add(args.seeds - 1).is_none() {
+        return usage(format!(
+            "--seed {} with --seeds {} passes the last seed, {}",
+            args.seed,
+            args.seeds,
+            u64::MAX
+        ));
     }
     if args.minutes == 0 || args.minutes > MINUTES_MAX {
         return usage(format!("--minutes must be 1 to {MINUTES_MAX}"));
@@ -132,11 +136,11 @@ pub fn run(args: &TournamentArgs, json: bool) -> anyhow::Result<Exit> {
         .collect();
     let weights = left.iter().map(|_| 1.0);
     let mut progress = Progress::new(clock, "games", games.len(), weights);
-    let stop = stop_on_interrupt()?;
+    let interrupt = Interrupt::wait("games")?;
     work(
         left,
         args.jobs,
-        &stop,
+        interrupt.asked(),
         |place| plan.play(place),
         |place, played| {
             if let Some(results) = &mut results {
@@ -148,6 +152,7 @@ pub fn run(args: &TournamentArgs, json: bool) -> anyhow::Result<Exit> {
         },
     )?;
     progress.end();
+    interrupt.is_over();
     if let Some(results) = results {
         results.close()?;
     }
@@ -219,25 +224,4 @@ fn plan(args: &TournamentArgs) -> anyhow::Result<Plan> {
         .collect();
     let contestants = contestants::choose(&args.strategy)?;
     Plan::new(markets?, contestants, (args.seed, args.seeds), &daemon)
-}
-
-/// Set by the first interrupt; the second one ends the program as usual.
-fn stop_on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("waiting for signals")?;
-    let set = Arc::clone(&stop);
-    std::thread::spawn(move || {
-        let interrupted = runtime.block_on(tokio::signal::ctrl_c());
-        if interrupted.is_ok() {
-            set.store(true, Ordering::Relaxed);
-            note!("\ninterrupted: games that have begun are finished");
-            if runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
-                std::process::exit(130);
-            }
-        }
-    });
-    Ok(stop)
 }

@@ -56,7 +56,8 @@ impl Plan {
 
     /// Every game, seeds outermost: an interrupted tournament has the same seeds of all.
     pub fn places(&self) -> impl Iterator<Item = Place> + '_ {
-        (self.first..self.first + self.seeds).flat_map(move |seed| {
+        (0..self.seeds).flat_map(move |place| {
+            let seed = self.first + place;
             (0..self.markets.len()).flat_map(move |market| {
                 (0..self.contestants.len()).map(move |contestant| Place {
                     market,

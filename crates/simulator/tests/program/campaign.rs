@@ -1,5 +1,8 @@
 //! Campaigns of simulated worlds: the same trace in every process, results that add up, shards that are one machine's.
 
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
 use crate::support::{Folder, exit, good, json, simulator, stderr, stdout};
 
 #[test]
@@ -102,7 +105,7 @@ fn simulated_worlds_of_shards_are_the_bytes_of_one_machine() {
         &[&fixed[..], &["--results", &one, "--jobs", "1"]].concat(),
     ));
     let ran = |variables: &[(&str, &str)], more: &[&str]| {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_cambist-simulator"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cambist-simulator"));
         let all = [&fixed[..], &["--results", &results], more].concat();
         command
             .args(all)
@@ -147,13 +150,30 @@ fn simulated_worlds_of_shards_are_the_bytes_of_one_machine() {
         stderr(&output)
     );
     good(&merge(&parts(&["3", "1", "2"])));
-    // A world that failed decides, whatever the sum of violations is.
+    // A world that failed decides; numbers that no campaign writes are refused.
     let failed = path("failed.jsonl");
     let text = std::fs::read_to_string(&one).unwrap();
-    let text = text.replacen("\"seeds_failed\":0", "\"seeds_failed\":1", 1);
-    std::fs::write(&failed, text).unwrap();
     let again = path("merged-failed.jsonl");
-    let output = simulator(&["merge", "--out", &again, &failed]);
+    let changed = |changes: &[(&str, &str)]| {
+        let change = |text: String, (from, to): &(&str, &str)| text.replacen(from, to, 1);
+        let text = changes.iter().fold(text.clone(), change);
+        std::fs::write(&failed, text).unwrap();
+        simulator(&["merge", "--out", &again, &failed])
+    };
+    let counted = ("\"seeds_failed\":0", "\"seeds_failed\":1");
+    let violation = ("\"violations\":0", "\"violations\":1");
+    let listed = (
+        "\"failed\":[]",
+        "\"failed\":[{\"seed\":98,\"violation\":\"double_order\"}]",
+    );
+    for changes in [&[counted][..], &[violation], &[listed, violation]] {
+        let output = changed(changes);
+        assert_eq!(exit(&output), 1, "{}", stderr(&output));
+        let place = format!("{failed}, line 1: ");
+        assert!(stderr(&output).contains(&place), "{}", stderr(&output));
+        assert!(!std::path::Path::new(&again).exists());
+    }
+    let output = changed(&[counted, violation, listed]);
     assert_eq!(exit(&output), 1, "{}", stderr(&output));
     assert!(stdout(&output).contains("1 failed"), "{}", stdout(&output));
     let [one, merged] = [one, merged].map(|path| std::fs::read(path).unwrap());
@@ -163,4 +183,180 @@ fn simulated_worlds_of_shards_are_the_bytes_of_one_machine() {
         2,
         "a line for each hundred"
     );
+}
+
+/// Runs worlds of which there are always more, and interrupts them when the first have ended.
+fn interrupted(more: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cambist-simulator"));
+    let child = command
+        .args([
+            "sim",
+            "--seeds",
+            "1000000",
+            "--hours",
+            "0.02",
+            "--no-shrink",
+        ])
+        .args(more)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_secs(3));
+    let kill = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(kill.unwrap().success());
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn an_interrupted_campaign_sums_up_the_worlds_that_ended() {
+    let folder = Folder::new("sim-interrupted");
+    let output = interrupted(&[]);
+    assert_eq!(exit(&output), 130, "{}", stderr(&output));
+    let text = stdout(&output);
+    let seeds = text
+        .lines()
+        .find(|line| line.starts_with("seeds "))
+        .unwrap();
+    assert!(
+        seeds.ends_with(" of 1000000 (1 to 1000000), interrupted"),
+        "{text}"
+    );
+    assert!(text.contains("violations  "), "{text}");
+    let notes = stderr(&output);
+    assert!(
+        notes.contains("worlds have ended; nothing is kept"),
+        "{notes}"
+    );
+
+    // With a file of results: every world that was counted is in it, and none is run again.
+    let file = folder.0.join("results.jsonl").display().to_string();
+    let output = interrupted(&["--json", "--results", &file]);
+    assert_eq!(exit(&output), 130, "{}", stderr(&output));
+    let value = json(&output);
+    let (seeds, left) = (&value["seeds"], &value["seeds_left"]);
+    assert_eq!(
+        (&value["interrupted"], &value["exit"]),
+        (&true.into(), &130.into())
+    );
+    let ended = seeds.as_u64().unwrap();
+    assert!(ended > 0, "{value}");
+    assert_eq!(left.as_u64(), Some(1_000_000 - ended));
+    let lines = std::fs::read_to_string(&file).unwrap();
+    let kept = lines.lines().map(|line| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        line["seeds"].as_u64().unwrap()
+    });
+    assert_eq!(kept.sum::<u64>(), ended, "{lines}");
+}
+
+#[test]
+fn the_last_seed_is_run_and_one_behind_it_is_refused_for_that() {
+    let folder = Folder::new("sim-last");
+    let file = folder.0.join("results.jsonl").display().to_string();
+    let last = u64::MAX.to_string();
+    let run = |seeds: &str| {
+        simulator(&[
+            "sim",
+            "--seeds",
+            seeds,
+            "--seed",
+            &last,
+            "--hours",
+            "0.02",
+            "--json",
+            "--results",
+            &file,
+        ])
+    };
+    let (one, again) = (run("1"), run("1"));
+    good(&one);
+    good(&again);
+    let value = json(&one);
+    assert_eq!(
+        (&value["seeds"], &value["first_seed"]),
+        (&1.into(), &u64::MAX.into())
+    );
+    assert_eq!(
+        json(&again)["steps"],
+        value["steps"],
+        "it was counted twice"
+    );
+    assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 1);
+    let output = run("2");
+    assert_eq!(exit(&output), 2);
+    let what = format!("--seed {last} with --seeds 2 passes the last seed, {last}");
+    assert!(stderr(&output).contains(&what), "{}", stderr(&output));
+}
+
+/// The table for programs: every row of the one for readers.
+#[test]
+fn invariants_are_a_table_or_json_and_nothing_is_run() {
+    let (text, value) = (
+        simulator(&["sim", "--invariants"]),
+        simulator(&["sim", "--invariants", "--json"]),
+    );
+    good(&text);
+    good(&value);
+    let value = json(&value);
+    let rows = value["invariants"].as_array().unwrap();
+    assert_eq!(rows.len(), cambist_sim::Invariant::ALL.len());
+    let text = stdout(&text);
+    for row in rows {
+        for part in ["name", "group", "statement"] {
+            assert!(text.contains(row[part].as_str().unwrap()), "{row}");
+        }
+    }
+    let output = simulator(&["--json", "sim", "--invariants", "--seeds", "3"]);
+    assert_eq!(exit(&output), 2, "{}", stdout(&output));
+}
+
+#[test]
+fn the_help_lists_every_family_of_faults_and_shows_ranges_of_seeds() {
+    let output = simulator(&["sim", "--help"]);
+    good(&output);
+    let text = stdout(&output);
+    for family in cambist_sim::Family::ALL {
+        let line = format!("\n  {:<10}", family.name());
+        assert!(text.contains(&line), "{family} in {text}");
+    }
+    assert!(text.contains("`--seed 101 --seeds 200`"), "{text}");
+    assert!(text.contains("--without network,crash"), "{text}");
+}
+
+/// Failed worlds and traces are written to stderr: without a reader there the results are the same.
+#[test]
+fn a_closed_stderr_ends_no_campaign() {
+    let folder = Folder::new("sim-stderr");
+    let file = folder.0.join("results.jsonl");
+    let path = file.display().to_string();
+    let run = |more: &[&str], stderr: Stdio| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cambist-simulator"));
+        let few = ["sim", "--seeds", "1", "--hours", "0.02", "--json"];
+        command
+            .args(few)
+            .args(more)
+            .stderr(stderr)
+            .output()
+            .unwrap()
+    };
+    let kept = ["--results", &path, "--no-shrink"];
+    good(&run(&kept, Stdio::piped()));
+    // Its world failed, as far as its file knows.
+    let failed = "\"failed\":[{\"seed\":1,\"violation\":\"double_order\"}]";
+    let text = std::fs::read_to_string(&file).unwrap();
+    let text = text.replacen("\"seeds_failed\":0", "\"seeds_failed\":1", 1);
+    let text = text.replacen("\"violations\":0", "\"violations\":1", 1);
+    std::fs::write(&file, text.replacen("\"failed\":[]", failed, 1)).unwrap();
+    for (more, code) in [(&kept[..], 1), (&["--trace"], 0)] {
+        let (read, written) = std::io::pipe().unwrap();
+        drop(read);
+        let open = run(more, Stdio::piped());
+        let closed = run(more, Stdio::from(written));
+        assert!(!open.stderr.is_empty(), "nothing would be written");
+        assert_eq!((exit(&open), exit(&closed)), (code, code), "{more:?}");
+        assert_eq!(json(&closed)["steps"], json(&open)["steps"]);
+    }
 }
