@@ -172,9 +172,8 @@ fn world(
         .filter_map(Value::as_table_mut);
     let mut seats = Vec::new();
     for table in tables {
-        // The engine's part is not used by a maker without it, but has to be valid.
+        // The engine's part is not used by a maker without it, but has to be valid: as a whole, its pool included.
         let Rules::Engine { strategies, pool } = &contestant.rules else {
-            table.remove("pool");
             continue;
         };
         table.insert("strategy".to_owned(), Value::Array(strategies.clone()));
@@ -190,7 +189,7 @@ fn world(
         text: toml::to_string(&file)?,
     };
     let daemon = Daemon::parse(&source)?;
-    let bound = bound_without_venue(&daemon)?;
+    let mut bound = bound_without_venue(&daemon)?;
     anyhow::ensure!(
         bound.markets.len() == 1,
         "the daemon's file must have one market"
@@ -202,6 +201,7 @@ fn world(
     let player = match &contestant.rules {
         Rules::Engine { .. } => Player::Engine,
         Rules::Constant(rules) => {
+            bound.engine.pools.clear();
             let mut rules = rules.clone();
             rules.timeout_ms = bound.engine.request_timeout_ms;
             Player::ConstantSpread(rules)

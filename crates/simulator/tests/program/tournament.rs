@@ -69,6 +69,36 @@ fn threads_and_interruptions_change_no_byte() {
     );
 }
 
+/// The strategies of the file do not play, whatever they are; its pool is that of the contestants.
+#[test]
+fn a_file_whose_strategy_manages_a_pool_is_played() {
+    let folder = Folder::new("tournament-pool");
+    let read = |name: &str| {
+        let path = format!("{}/../../config/{name}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(path).unwrap()
+    };
+    let mut file: toml::Table = read("tournament.toml").parse().unwrap();
+    let example: toml::Table = read("strategies/lp_manager.toml").parse().unwrap();
+    let market = file["market"].as_array_mut().unwrap()[0]
+        .as_table_mut()
+        .unwrap();
+    assert!(market.contains_key("pool"));
+    market.insert("strategy".to_owned(), example["market"]["strategy"].clone());
+    let path = folder.0.join("pool.toml");
+    std::fs::write(&path, toml::to_string(&file).unwrap()).unwrap();
+    // The reference is played without the engine, and was what the file was refused for.
+    let reference = |more: &[&str]| {
+        let few = ["tournament", "--seeds", "2", "--minutes", "1", "--json"];
+        let who = ["--scenario", "calm", "--strategy", "reference"];
+        simulator(&[&few[..], &who, more].concat())
+    };
+    let of_file = reference(&["--config", path.to_str().unwrap()]);
+    assert_eq!(exit(&of_file), 0, "{}", stderr(&of_file));
+    let own = reference(&[]);
+    assert_eq!(exit(&own), 0, "{}", stderr(&own));
+    assert_eq!(json(&of_file)["rows"], json(&own)["rows"]);
+}
+
 #[test]
 fn the_table_and_the_json_state_the_same_comparison() {
     let text = stdout(&play(&[]));
