@@ -11,6 +11,7 @@ use cambist_market_data::Timestamp;
 use cambist_market_data::parquet::{ColumnKind, TableWriter, Value};
 
 use crate::backtest::flat::quoted;
+use crate::exit::{Exit, Failure};
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +81,7 @@ impl Table {
         writeln!(csv, "{}", names.join(","))?;
         #[cfg(not(feature = "parquet"))]
         if parquet {
-            anyhow::bail!(NO_PARQUET);
+            return Err(no_parquet().into());
         }
         Ok(Self {
             csv,
@@ -136,9 +137,20 @@ impl Table {
     }
 }
 
-/// The error of a build without Parquet.
-pub const NO_PARQUET: &str =
-    "this build writes no Parquet: build it with --features parquet, or use a release package";
+/// The error of every command in a build without Parquet.
+pub fn no_parquet() -> Failure {
+    let what =
+        "this build writes no Parquet: build it with --features parquet, or use a release package";
+    Failure::new(Exit::Usage, what)
+}
+
+/// Refuses Parquet in a build without it, before anything is read or written.
+pub fn check_parquet(requested: bool) -> Result<(), Failure> {
+    if requested && !cfg!(feature = "parquet") {
+        return Err(no_parquet());
+    }
+    Ok(())
+}
 
 #[cfg(feature = "parquet")]
 fn kinds(columns: &[(&str, Kind)]) -> Vec<(String, ColumnKind)> {

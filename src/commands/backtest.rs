@@ -10,6 +10,7 @@ use super::print_text;
 use crate::backtest::inputs::Inputs;
 use crate::backtest::prepare::prepare_with;
 use crate::backtest::results::{Results, Unfinished, Written};
+use crate::backtest::table::check_parquet;
 use crate::exit::Exit;
 use crate::sweep::prepare::hashed;
 use cambist_daemon::config::Daemon;
@@ -37,6 +38,7 @@ pub struct BacktestArgs {
 
 /// Runs a backtest; exit 79 if an invariant of the engine failed.
 pub fn run(args: &BacktestArgs, json: bool) -> anyhow::Result<Exit> {
+    check_parquet(args.parquet)?;
     let clock = Clock::new();
     let daemon = Daemon::load_unpinned(&args.inputs.config)?;
     let setup = prepare_with(&args.inputs, &daemon)?;

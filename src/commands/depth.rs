@@ -217,10 +217,7 @@ impl Format {
         match path.extension().and_then(|ending| ending.to_str()) {
             Some("csv") => Ok(Self::Csv),
             Some("parquet") if cfg!(feature = "parquet") => Ok(Self::Parquet),
-            Some("parquet") => {
-                let message = crate::backtest::table::NO_PARQUET.to_owned();
-                Err(Failure::new(Exit::Usage, message))
-            }
+            Some("parquet") => Err(crate::backtest::table::no_parquet()),
             _ => {
                 let message = format!("{}: --out ends with .csv or .parquet", path.display());
                 Err(Failure::new(Exit::Usage, message))

@@ -69,6 +69,7 @@ pub struct HistoryArgs {
 
 /// Lists rows, newest first.
 pub fn run(args: &HistoryArgs, json: bool) -> anyhow::Result<Exit> {
+    crate::backtest::table::check_parquet(args.parquet.is_some())?;
     let daemon = located(&args.which.config)?;
     if let Some(file) = &daemon.daemon {
         with_store(file)?;
@@ -176,8 +177,7 @@ fn as_parquet(dir: &Path, kind: RecordKind, filter: &Filter, path: &Path) -> any
 
 #[cfg(not(feature = "parquet"))]
 fn as_parquet(_: &Path, _: RecordKind, _: &Filter, _: &Path) -> anyhow::Result<()> {
-    let message = crate::backtest::table::NO_PARQUET.to_owned();
-    Err(Failure::new(Exit::Usage, message).into())
+    Err(crate::backtest::table::no_parquet().into())
 }
 
 fn as_table(dir: &Path, kind: RecordKind, filter: &Filter) -> anyhow::Result<()> {

@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use clap::Args;
 
 use super::print_text;
+use crate::backtest::table::check_parquet;
 use crate::exit::{Exit, Failure};
 use crate::simulator;
 use crate::sweep;
@@ -30,7 +31,7 @@ pub struct MergeArgs {
 
 /// Joins parts; refuses gaps, overlaps and parts of different works.
 pub fn run(args: &MergeArgs, json: bool) -> anyhow::Result<Exit> {
-    outputs::check_parquet(args.parquet)?;
+    check_parquet(args.parquet)?;
     if let Some(missing) = args.parts.iter().find(|part| !part.exists()) {
         let what = format!("{}: there is no such file or folder", missing.display());
         return Err(Failure::new(Exit::Usage, what).into());

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::progress::Progress;
 use super::{print_json, print_text};
 use crate::backtest::inputs::Inputs;
+use crate::backtest::table::check_parquet;
 use crate::exit::{Exit, Failure};
 use crate::shard::Shard;
 use crate::sweep::journal::{Header, Journal};
@@ -60,7 +61,7 @@ pub struct SweepArgs {
 pub fn run(args: &SweepArgs, json: bool) -> anyhow::Result<Exit> {
     let clock = Clock::new();
     let jobs = jobs(args.jobs)?;
-    outputs::check_parquet(args.parquet)?;
+    check_parquet(args.parquet)?;
     let shard = Shard::choose(args.shard, args.shards)?;
     let prepared = prepare(&args.inputs, &args.sweep)?;
     if args.dry_run {

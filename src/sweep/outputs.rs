@@ -338,14 +338,6 @@ fn in_words(header: &Header, space: &Space, rows: &Rows, summary: &Summary) -> S
     text
 }
 
-/// Fails early if this build writes no Parquet.
-pub fn check_parquet(requested: bool) -> anyhow::Result<()> {
-    if requested && !cfg!(feature = "parquet") {
-        anyhow::bail!(crate::backtest::table::NO_PARQUET);
-    }
-    Ok(())
-}
-
 /// How a complete sweep ends the program.
 pub const fn exit(summary: &Summary) -> Exit {
     if summary.invariants > 0 {

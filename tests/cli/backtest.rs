@@ -502,12 +502,33 @@ fn a_build_without_parquet_refuses_it() {
     let folder = Folder::new("backtest-no-parquet");
     let data = folder.write("eth.csv", &jumping());
     let output = run(&folder, &data, &["--parquet"]);
-    assert_eq!(exit(&output), 1);
-    assert!(
-        stderr(&output).contains("--features parquet"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(!folder.0.join("out").exists(), "nothing is written");
+    let config = config(&folder);
+    let path = |name: &str| folder.0.join(name).display().to_string();
+    let (table, out) = (path("rows.parquet"), path("sweep"));
+    let others = [
+        &["history", "fills", "--config", &config, "--parquet", &table][..],
+        &["depth", &out, "--out", &table],
+        &[
+            "sweep",
+            "--config",
+            &config,
+            "--data",
+            &data,
+            "--sweep",
+            &data,
+            "--out",
+            &out,
+            "--parquet",
+        ],
+        &["merge", &out, "--out", &out, "--parquet"],
+    ];
+    // Every command refuses it in the same way, before it reads anything.
+    let what = "error: this build writes no Parquet: build it with --features parquet, or use a release package\n";
+    for output in others.map(cambist).iter().chain([&output]) {
+        assert_eq!(exit(output), 2);
+        assert_eq!(stderr(output), what);
+    }
 }
 
 const AT_BOTH: u64 = 3 << 30;
