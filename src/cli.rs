@@ -232,7 +232,8 @@ pub enum Command {
     /// Evaluate files of test vectors: hashes and signatures, pool arithmetic, quotes and statistics
     #[command(
         after_help = "Each file is recognised by its content; tolerances are the file's own. Exit 1 if \
-                      a value differs, or a file has unknown content.\n\nExamples:\n  \
+                      a value differs, if a file has unknown content or an unknown tolerance, or if no file has \
+                      vectors.\n\nExamples:\n  \
                       cambist vectors crates/signing/tests/vectors/*.json\n  \
                       cambist vectors --json tests/vectors/*.json"
     )]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{columns, print_json, print_text};
 use crate::cli::VectorsArgs;
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use cambist_vectors::shapes;
 
 /// Most bytes of a file.
@@ -34,7 +34,7 @@ struct Total {
     worst: Option<Deviation>,
 }
 
-/// Evaluates every file; exit 1 if any case fails or any file cannot be evaluated.
+/// Evaluates every file; exit 1 if any case fails, any file cannot be evaluated, or all of them are reports.
 pub fn run(args: &VectorsArgs, json: bool) -> anyhow::Result<Exit> {
     let results: Vec<_> = args
         .files
@@ -47,6 +47,17 @@ pub fn run(args: &VectorsArgs, json: bool) -> anyhow::Result<Exit> {
         Outcome::Failed(_) => true,
     };
     let failures = results.iter().filter(|(_, result)| failed(result)).count();
+    let is_report = |outcome: &Outcome| matches!(outcome, Outcome::NoVectors);
+    for (file, _) in results.iter().filter(|(_, result)| is_report(result)) {
+        let what = format!(
+            "{}: {NO_VECTORS}; nothing of it is evaluated",
+            file.display()
+        );
+        exit::print_warning(&what);
+    }
+    // Reports may be in a folder of vectors. Alone they prove nothing.
+    let nothing = results.iter().all(|(_, result)| is_report(result));
+    let is_good = failures == 0 && !nothing;
     let totals = totals(results.iter().map(|(_, result)| result));
     if json {
         let files: Vec<_> = results
@@ -54,11 +65,11 @@ pub fn run(args: &VectorsArgs, json: bool) -> anyhow::Result<Exit> {
             .map(|(file, result)| entry(file, result))
             .collect();
         let families: Vec<_> = totals.iter().map(total_entry).collect();
-        print_json(&json!({"ok": failures == 0, "files": files, "families": families}))?;
+        print_json(&json!({"ok": is_good, "files": files, "families": families}))?;
     } else {
         print_text(&text_report(&results, &totals))?;
     }
-    Ok(if failures == 0 {
+    Ok(if is_good {
         Exit::Done
     } else {
         Exit::CheckFailed

@@ -75,6 +75,43 @@ fn vectors_pass_and_a_corrupted_file_fails() {
     assert_eq!(exit(&cambist(&["vectors", "/nowhere.json"])), 1);
 }
 
+/// A file without vectors is no success, and beside others it is named.
+#[test]
+fn a_report_alone_is_refused_and_unknown_tolerances_are() {
+    let folder = Folder::new("vectors-reports");
+    let orders = format!(
+        "{}/crates/signing/tests/vectors/orders.json",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let report = orders.replace("orders.json", "crosscheck_python.json");
+    let named = format!("{report}: a report, without vectors");
+    for (files, code) in [(&[&report][..], 1), (&[&report, &orders], 0)] {
+        let files = files.iter().map(|file| file.as_str());
+        let arguments: Vec<_> = ["vectors", "--json"].into_iter().chain(files).collect();
+        let output = cambist(&arguments);
+        assert_eq!(exit(&output), code, "{}", stdout(&output));
+        assert_eq!(json(&output)["ok"], code == 0);
+        assert!(stderr(&output).contains(&named), "{}", stderr(&output));
+    }
+    let text = include_str!("../vectors/cpmm_swap.json");
+    let tolerance = "\"tolerance\":\"exact";
+    let known = folder.write("known.json", text);
+    assert_eq!(exit(&cambist(&["vectors", &known])), 0);
+    let unknown = folder.write(
+        "unknown.json",
+        &text.replacen(tolerance, &format!("{tolerance} to 5 percent"), 1),
+    );
+    let output = cambist(&["vectors", "--json", &unknown]);
+    assert_eq!(exit(&output), 1);
+    let file = &json(&output)["files"][0];
+    assert_eq!(file["file"], unknown.as_str());
+    let error = file["error"].as_str().unwrap();
+    assert!(
+        error.contains("tolerance") && error.contains("a known sentence"),
+        "{error}"
+    );
+}
+
 #[test]
 fn vectors_of_families_report_their_worst_error_and_add_up() {
     let folder = Folder::new("families");

@@ -157,6 +157,13 @@ fn tolerances_of_the_file_decide() {
     }
     for bad in [
         json!("about"),
+        json!("exactly"),
+        json!("exact to 1e-3"),
+        json!("exact; about 5 %"),
+        json!("exact; 1e-x for *_raw_tick"),
+        json!("exact rationals; published to many places"),
+        json!("statistical"),
+        json!("statistical, see acceptance; 'out' within 2 sigma"),
         json!({}),
         json!({"rel": 0.0}),
         json!({"rel": 1.0}),

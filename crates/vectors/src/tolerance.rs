@@ -19,13 +19,22 @@ pub(super) struct Tolerance {
     pub places: Option<i32>,
 }
 
+/// How a sentence begins.
+const SENTENCES: [&str; 4] = [
+    "exact",
+    "exact integers for ticks",
+    "exact rationals",
+    "statistical, see acceptance",
+];
+
 impl Tolerance {
     /// Reads the tolerance of a file.
     pub fn read(file: &Node<'_>) -> Result<Self, VectorError> {
         let node = file.get("tolerance")?;
         match node.value() {
-            Json::Text(text) => Self::sentence(text)
-                .ok_or_else(|| node.malformed("exact, statistical, or an object with rel and abs")),
+            Json::Text(text) => Self::sentence(text).ok_or_else(|| {
+                node.malformed("a known sentence, such as `exact`, or an object with rel and abs")
+            }),
             Json::Object(members) => {
                 let mut made = Self::default();
                 for (name, _) in members {
@@ -49,20 +58,28 @@ impl Tolerance {
         }
     }
 
+    /// A sentence: how values are compared, then its exceptions, each behind a semicolon. `None` if any part of it is
+    /// not known: it could ask for more than is compared.
     fn sentence(text: &str) -> Option<Self> {
-        if !text.starts_with("exact") && !text.starts_with("statistical") {
+        let mut parts = text.split(';').map(str::trim);
+        if !SENTENCES.contains(&parts.next()?) {
             return None;
         }
-        let words: Vec<&str> = text
-            .split(|c: char| c.is_whitespace() || c == ';' || c == ',')
-            .collect();
-        let places = words.windows(2).find(|pair| pair[1] == "places");
-        let named = words.iter().filter(|word| word.contains("e-"));
-        Some(Self {
-            places: places.and_then(|pair| pair[0].parse().ok()),
-            named: named.filter_map(|word| word.parse().ok()).collect(),
-            ..Self::default()
-        })
+        let mut made = Self::default();
+        for part in parts {
+            let words: Vec<&str> = part.split_whitespace().collect();
+            match words[..] {
+                ["published", "to", places, "places"] => made.places = Some(places.parse().ok()?),
+                [bound, "for", _]
+                | ["'out'", "itself", "reproducible", "to", bound, "by", "DP"] => {
+                    made.named.push(bound.parse().ok()?);
+                }
+                // Advice to who implements it.
+                ["pitfall:", ..] => {}
+                _ => return None,
+            }
+        }
+        Some(made)
     }
 
     /// Allowed deviation from `stated`.
