@@ -22,6 +22,7 @@ use cambist_daemon::live::start::refuse_other_account;
 use cambist_daemon::venues::exchange::access::AccountAccess;
 use cambist_exchange::keys::make_signing_key;
 use cambist_host::clock::Clock;
+use cambist_host::folder::with_holder;
 use cambist_host::secrets;
 use cambist_protocol::Endpoint;
 use cambist_protocol::encode_funds::sign_key_update;
@@ -46,10 +47,10 @@ const PAUSE: Duration = Duration::from_millis(500);
 pub fn stopped(daemon: &Daemon) -> anyhow::Result<Store> {
     refuse_other_account(daemon)?;
     match Store::open_for(&daemon.store.dir, daemon.venue.rules().slots) {
-        Err(StoreError::AnotherInstance { dir }) => {
+        Err(StoreError::AnotherInstance { dir, holder }) => {
             let what = format!(
                 "a daemon runs on {} and would go on with the old key; stop it first: cambist drain --wait --config {}",
-                dir.display(),
+                with_holder(&dir, holder),
                 daemon.source.path.display()
             );
             Err(Failure::new(Exit::AnotherInstance, what).into())

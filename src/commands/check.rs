@@ -23,7 +23,7 @@ use cambist_config::{ConfigError, Kind};
 use cambist_daemon::config::exposure;
 use cambist_daemon::config::exposure::{Load, Risk, WORST_CASE};
 use cambist_daemon::config::venue::VenueKind;
-use cambist_daemon::config::{Daemon, Mode};
+use cambist_daemon::config::{Daemon, Mode, process};
 use cambist_daemon::portfolio::Observed;
 use cambist_daemon::venues::Access;
 use cambist_daemon::venues::exchange::access::AccountAccess;
@@ -184,6 +184,10 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
             Err(what) => vec![what.clone()],
         };
         warnings.get_or_insert_default().extend(found);
+    }
+    let of_processes = process::warnings(&daemon);
+    if !of_processes.is_empty() {
+        warnings.get_or_insert_default().extend(of_processes);
     }
     let online = args
         .online

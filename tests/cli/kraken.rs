@@ -109,3 +109,38 @@ fn a_missing_key_of_an_exchange_names_the_command_that_makes_it() {
         }
     }
 }
+
+/// What runs is named, so that it can be stopped.
+#[test]
+fn check_beside_a_daemon_names_its_process_and_state_folder() {
+    use std::fs::{DirBuilder, Permissions, set_permissions, write};
+    use std::os::unix::fs::DirBuilderExt;
+    let folder = Folder::new("kraken-daemon");
+    let text = std::fs::read_to_string(example("demo-kraken.toml")).unwrap();
+    let text = text.replace("../target/kraken/", "");
+    let file = folder.write("kraken.toml", &text.replace("panic_dir", "# panic_dir"));
+    let mut private = DirBuilder::new();
+    private.mode(0o700).recursive(true);
+    for (name, key) in [("orders", "A"), ("account", "B")] {
+        let dir = folder.0.join("keys").join(name);
+        private.create(&dir).unwrap();
+        for (name, text) in [("api_key", key.repeat(56)), ("secret", "A".repeat(88))] {
+            write(dir.join(name), text).unwrap();
+            set_permissions(dir.join(name), Permissions::from_mode(0o600)).unwrap();
+        }
+    }
+    let state = folder.0.join("state");
+    let state_folder = cambist_host::folder::PrivateFolder::open_or_create(&state).unwrap();
+    let held = state_folder.take().unwrap();
+    let output = cambist(&["check", "--online", "--config", &file]);
+    let message = stderr(&output);
+    assert_eq!(exit(&output), 75, "{message}");
+    let holder = cambist_host::folder::holder(&state);
+    assert!(holder.is_none_or(|pid| pid == std::process::id()));
+    let named = cambist_host::folder::with_holder(&state, holder);
+    assert!(
+        message.contains(&format!("a daemon runs on {named} and")),
+        "{message}"
+    );
+    drop(held);
+}

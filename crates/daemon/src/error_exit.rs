@@ -38,6 +38,7 @@ mod tests {
     fn the_cause_decides_even_below_context() {
         let store = StoreError::AnotherInstance {
             dir: "state".into(),
+            holder: None,
         };
         let error = anyhow::Error::new(store).context("opening the store");
         assert_eq!(of(&error), Exit::AnotherInstance);

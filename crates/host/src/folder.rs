@@ -1,7 +1,7 @@
 //! A folder for one user and one process: no symbolic link, owned by this user, inaccessible to others, locked while in
 //! use.
 
-use std::fs::{DirBuilder, File};
+use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::DirBuilderExt;
@@ -243,10 +243,38 @@ impl PrivateFolder {
     }
 }
 
+/// The process that holds the lock of a folder; `None` if it is not known: no process does, or the system does not
+/// show it.
+pub fn holder(path: &Path) -> Option<u32> {
+    let lock = rustix::fs::stat(path.join(LOCK)).ok()?;
+    let (major, minor) = (
+        rustix::fs::major(lock.st_dev),
+        rustix::fs::minor(lock.st_dev),
+    );
+    let file = format!("{major:02x}:{minor:02x}:{}", lock.st_ino);
+    holder_in(&fs::read_to_string("/proc/locks").ok()?, &file)
+}
+
+/// The same in the text of `/proc/locks`: `1: FLOCK  ADVISORY  WRITE 4711 fd:00:131 0 EOF`.
+fn holder_in(locks: &str, file: &str) -> Option<u32> {
+    let mut each = locks.lines().map(|line| line.split_whitespace());
+    each.find_map(|mut words| {
+        let (kind, of) = (words.nth(1)?, words.nth(2)?);
+        let is_it = kind == "FLOCK" && words.next()? == file;
+        of.parse().ok().filter(|pid| is_it && *pid > 0)
+    })
+}
+
+/// A folder and the process that holds its lock, if that is known: `/var/lib/x (process 4711)`.
+pub fn with_holder(path: &Path, holder: Option<u32>) -> String {
+    let of = holder.map_or_else(String::new, |pid| format!(" (process {pid})"));
+    format!("{}{of}", path.display())
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
-    use std::fs::{self, Permissions};
+    use std::fs::Permissions;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
@@ -271,6 +299,31 @@ mod tests {
 
     fn refusal(path: &Path) -> FolderError {
         PrivateFolder::open_or_create(path).unwrap_err()
+    }
+
+    #[test]
+    fn the_holder_of_a_lock_is_found_by_device_and_number_of_its_file() {
+        let locks = "1: POSIX  ADVISORY  WRITE 7 fd:00:131 0 EOF\n\
+                     1: -> FLOCK  ADVISORY  WRITE 8 fd:00:131 0 EOF\n\
+                     2: FLOCK  ADVISORY  WRITE 9 fd:01:131 0 EOF\n\
+                     3: FLOCK  ADVISORY  WRITE 0 fd:00:131 0 EOF\n\
+                     4: FLOCK  ADVISORY  WRITE 4711 fd:00:131 0 EOF\n";
+        assert_eq!(holder_in(locks, "fd:00:131"), Some(4_711));
+        assert_eq!(holder_in(locks, "fd:00:13"), None);
+        assert_eq!(holder_in("", "fd:00:131"), None);
+        let text = with_holder(Path::new("/x"), Some(4_711));
+        assert_eq!(text, "/x (process 4711)");
+        assert_eq!(with_holder(Path::new("/x"), None), "/x");
+
+        let folder = Folder::new("holder");
+        let taken = PrivateFolder::open_or_create(&folder.0.join("state")).unwrap();
+        let dir = folder.0.join("state");
+        assert_eq!(holder(&dir), None, "there is no lock yet");
+        let held = taken.take().unwrap();
+        // Some file systems show another device here than in the file's status: then it is not known.
+        assert!(holder(&dir).is_none_or(|pid| pid == std::process::id()));
+        drop(held);
+        assert_eq!(holder(&dir), None);
     }
 
     #[test]

@@ -53,7 +53,7 @@ fn what_no_retry_can_mend_is_misconfigured() {
             },
             true,
         ),
-        (StoreError::AnotherInstance { dir }, false),
+        (StoreError::AnotherInstance { dir, holder: None }, false),
         (StoreError::Broken, false),
         (
             StoreError::Refused {
@@ -100,7 +100,17 @@ fn errors_of_the_database_say_what_to_do() {
 fn a_locked_folder_is_an_error_of_its_own() {
     let dir = PathBuf::from("/state");
     let error = StoreError::from(FolderError::InUse(dir.clone()));
-    assert!(matches!(error, StoreError::AnotherInstance { dir: of } if of == dir));
+    assert_eq!(
+        error.to_string(),
+        "another process uses the state folder /state; stop it first, or set another store.dir"
+    );
+    let of =
+        |error| matches!(error, StoreError::AnotherInstance { dir: of, holder: None } if of == dir);
+    assert!(of(error));
+    let holder = Some(4_711);
+    let error = StoreError::AnotherInstance { dir, holder };
+    let named = "the state folder /state (process 4711); stop it";
+    assert!(error.to_string().contains(named), "{error}");
 }
 
 #[test]

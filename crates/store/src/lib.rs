@@ -33,7 +33,7 @@ use cambist_core::intent::RecoveredPoolTransaction;
 use cambist_core::sorted_map::SortedMap;
 use cambist_core::venue::SlotRule;
 use cambist_core::{Amount, Hash, Intent, TokenId};
-use cambist_host::folder::{FolderError, PrivateFolder, TakenFolder};
+use cambist_host::folder::{FolderError, PrivateFolder, TakenFolder, holder, with_holder};
 use rusqlite::Connection;
 
 use cambist_host::clock::Clock;
@@ -48,10 +48,12 @@ pub use schema::FILE;
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The folder is locked.
-    #[error("another process uses the state folder {}; stop it first, or set another store.dir", dir.display())]
+    #[error("another process uses the state folder {}; stop it first, or set another store.dir", with_holder(dir, *holder))]
     AnotherInstance {
         /// The folder.
         dir: PathBuf,
+        /// The process that holds its lock, if that is known.
+        holder: Option<u32>,
     },
     /// The content differs from what was written.
     #[error("the store {} is damaged: {what}. Nothing was changed. Keep the folder for inspection. Its open orders expire on their own; after that, start with a new store.dir", file.display())]
@@ -118,7 +120,10 @@ pub enum StoreError {
 impl From<FolderError> for StoreError {
     fn from(error: FolderError) -> Self {
         match error {
-            FolderError::InUse(dir) => Self::AnotherInstance { dir },
+            FolderError::InUse(dir) => Self::AnotherInstance {
+                holder: holder(&dir),
+                dir,
+            },
             other => Self::Folder(other),
         }
     }

@@ -1,6 +1,6 @@
 //! A strategy that runs in a process: `kind = "process"` of a `[[market.strategy]]`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -98,6 +98,18 @@ impl ProcessChoice {
         missing.then(|| format!("there is no program {program:?} in {SEARCHED}"))
     }
 
+    /// Arguments that name a file, as a script does, and no file is there. An argument may have another meaning: this
+    /// forbids nothing.
+    fn files_missing(&self) -> impl Iterator<Item = PathBuf> {
+        let arguments = &self.command.value;
+        let each = arguments.windows(2).filter(|pair| {
+            // What follows these is no file, but a module or a text.
+            !matches!(pair[0].as_str(), "-m" | "-c" | "-e") && names_a_file(&pair[1])
+        });
+        let paths = each.map(|pair| self.folder.join(&pair[1]));
+        paths.filter(|path| !path.exists())
+    }
+
     /// How it is run.
     pub fn spec(&self) -> ProcessSpec {
         ProcessSpec {
@@ -140,6 +152,36 @@ impl StrategyChoice {
             ),
         })
     }
+}
+
+/// Whether an argument looks like the path of a file: its last part has an extension that is no number. Options,
+/// addresses and assignments do not.
+fn names_a_file(argument: &str) -> bool {
+    let is_other = |c: char| c.is_whitespace() || matches!(c, ':' | '=' | '*' | ',' | '{');
+    if argument.starts_with('-') || argument.ends_with('/') || argument.contains(is_other) {
+        return false;
+    }
+    let extension = Path::new(argument).extension().and_then(OsStr::to_str);
+    extension.is_some_and(|extension| {
+        extension.bytes().all(|b| b.is_ascii_alphanumeric())
+            && extension.starts_with(|c: char| c.is_ascii_alphabetic())
+    })
+}
+
+/// What is probably a mistake in the commands of processes: an argument that names a file which is not there.
+pub fn warnings(daemon: &Daemon) -> Vec<String> {
+    let choices = daemon.markets.iter().flat_map(|market| &market.strategies);
+    let processes = choices.filter_map(|choice| Some((choice, choice.process.as_ref()?)));
+    let missing = processes.flat_map(|(choice, process)| {
+        let name = &choice.name.value;
+        process.files_missing().map(move |path| {
+            format!(
+                "strategy {name}: market.strategy.command names {}, and there is no such file: its process would end at once",
+                path.display()
+            )
+        })
+    });
+    missing.collect()
 }
 
 /// The folder whatever the working directory is by then.

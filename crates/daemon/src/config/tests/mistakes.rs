@@ -482,6 +482,59 @@ fn a_program_that_cannot_be_run_is_named() {
     }
 }
 
+/// It may be no file at all: `check` warns of it and refuses nothing.
+#[test]
+fn a_script_that_is_not_there_is_named() {
+    let warnings = |arguments: &str| {
+        let section = format!(
+            "[[market.strategy]]\nname = \"mine\"\nkind = \"process\"\nconfine = false\n\
+             command = [\"sh\", {arguments}]\n"
+        );
+        let daemon = Daemon::parse(&with_strategy(&section)).unwrap();
+        assert!(crate::config::process::problems(&daemon).is_empty());
+        crate::config::process::warnings(&daemon)
+    };
+    for (argument, named) in [
+        ("missing.py", "missing.py"),
+        ("./bin/missing.js", "bin/missing.js"),
+        (
+            "/nonexistent/mine.toml",
+            "command names /nonexistent/mine.toml,",
+        ),
+    ] {
+        let found = warnings(&format!("\"{argument}\""));
+        assert!(found.len() == 1, "{argument}: {found:?}");
+        assert!(
+            found[0].starts_with("strategy mine: ") && found[0].contains(named),
+            "{found:?}"
+        );
+        let found = warnings(&format!(
+            "\"-u\", \"{argument}\", \"--config\", \"other.cfg\""
+        ));
+        assert_eq!(found.len(), 2, "{found:?}");
+    }
+    let there = std::env::current_exe().unwrap();
+    let there = there.with_file_name("there.py");
+    std::fs::write(&there, "").unwrap();
+    let found = warnings(&format!("\"{}\"", there.display()));
+    std::fs::remove_file(&there).unwrap();
+    assert_eq!(found, [""; 0]);
+    for other in [
+        "\"ETH-USDC\"",
+        "\"0.25\"",
+        "\"--file=a.py\"",
+        "\"-x.py\"",
+        "\"https://a.example/b.json\"",
+        "\"a.py:main\"",
+        "\"-m\", \"maker.main\"",
+        "\"-c\", \"import a.b\"",
+        "\"logs/\"",
+        "\"run\"",
+    ] {
+        assert_eq!(warnings(other), [""; 0], "{other}");
+    }
+}
+
 /// The account's fee itself is allowed, one bip less is not earned.
 #[test]
 fn a_strategy_that_counts_with_a_lower_fee_than_the_account_pays_is_named() {

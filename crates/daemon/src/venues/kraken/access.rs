@@ -12,7 +12,7 @@ use cambist_client::{
     ApiKey, CallError, ClientConfig, KeyKind, KrakenClient, KrakenKeys, SecretString,
 };
 use cambist_host::exit::{Exit, Failure};
-use cambist_host::folder::{FolderError, PrivateFolder, TakenFolder};
+use cambist_host::folder::{FolderError, PrivateFolder, TakenFolder, holder, with_holder};
 use cambist_host::secrets::{KeyFolder, KeyFolders, KeyPair, SecretError};
 use cambist_kraken_venue::listing::Pair;
 use cambist_kraken_venue::{Listing, NonceSource};
@@ -78,7 +78,7 @@ impl KrakenAccess {
                 let Some(key) = &folders(daemon)?.panic else {
                     let what = format!(
                         "a daemon runs on {} and numbers the requests of its keys; give commands beside it a key of their own (keys.panic_dir), or stop it",
-                        dir.display()
+                        with_holder(dir, holder(dir))
                     );
                     return Err(Failure::new(Exit::AnotherInstance, what).into());
                 };
