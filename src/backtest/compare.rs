@@ -26,6 +26,12 @@ const YEAR_S: f64 = 31_536_000.0;
 /// Returns below which a Sharpe ratio is little evidence.
 const RETURNS_FEW: u64 = 100;
 
+/// A cell without a value.
+const NONE: &str = "–";
+
+/// What [`NONE`] means.
+const LEGEND: &str = "–: the run has no such value. Nothing was counted from which it follows (no fill, no mid, no whole minute), its quote token is another one, its configuration or data have no such entry, or an earlier program wrote its report without it.";
+
 /// A folder of results with the name it is shown by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
@@ -117,11 +123,7 @@ impl RunResults {
     }
 
     fn text(&self, path: &str) -> String {
-        match self.report.pointer(path) {
-            None | Some(Value::Null) => "–".to_owned(),
-            Some(Value::String(text)) => text.clone(),
-            Some(other) => other.to_string(),
-        }
+        short(self.report.pointer(path))
     }
 
     /// The Sharpe ratio of the excess over holding, a year.
@@ -197,7 +199,7 @@ impl RunResults {
     /// The trading state at the end, with pauses.
     fn state(&self) -> String {
         let state = self.end.as_ref();
-        let state = state.map_or_else(|| "–".to_owned(), EndState::text);
+        let state = state.map_or_else(|| NONE.to_owned(), EndState::text);
         match self.pauses.as_ref().and_then(Pauses::text) {
             Some(paused) => format!("{state}; {paused}"),
             None => state,
@@ -212,34 +214,59 @@ impl RunResults {
         found["mean_bps"].as_f64()
     }
 
-    /// Its figures by their names, in the order of the table.
-    fn figures(&self) -> Vec<(&'static str, String)> {
+    /// Its figures by their names, in the order of the table. Every name has one unit: amounts have a column for each
+    /// quote token of the runs.
+    fn figures(&self, quotes: &[String]) -> Vec<(String, String)> {
         let ratio = |value: Option<f64>, decimals: usize| {
-            value.map_or_else(|| "–".to_owned(), |value| format!("{value:.decimals$}"))
+            value.map_or_else(|| NONE.to_owned(), |value| format!("{value:.decimals$}"))
         };
+        let own = self.text("/quote");
+        let amount = |name: &str, path: &str| {
+            let each = quotes.iter().map(|quote| {
+                let known = (*quote == own).then(|| self.text(path));
+                (
+                    format!("{name}, {quote}"),
+                    known.unwrap_or_else(|| NONE.to_owned()),
+                )
+            });
+            each.collect::<Vec<_>>()
+        };
+        let one = |name: &str, value: String| vec![(name.to_owned(), value)];
         let percent = self.report["quoted_both_sides_ratio"]
             .as_f64()
             .map(|share| share * 100.0);
         let hours = self.report["duration_s"]
             .as_f64()
             .map(|seconds| seconds / 3_600.0);
-        vec![
-            ("hours", ratio(hours, 1)),
-            ("net", self.text("/pnl/total")),
-            ("holding", self.text("/holding")),
-            ("excess over holding", self.text("/excess_over_holding")),
-            ("spread", self.text("/pnl/spread")),
-            ("holdings", self.text("/pnl/holdings")),
-            ("fees", self.text("/pnl/fees")),
-            ("Sharpe of the excess a year", ratio(self.sharpe(), 2)),
-            ("drawdown", self.text("/equity/drawdown_max")),
-            ("fills", self.text("/fills")),
-            ("markout 10 s, bps", ratio(self.markout(), 2)),
-            ("orders", self.text("/orders/submitted")),
-            ("both sides quoted, %", ratio(percent, 1)),
-            ("state at the end", self.state()),
+        [
+            one("hours", ratio(hours, 1)),
+            amount("net", "/pnl/total"),
+            amount("holding", "/holding"),
+            amount("excess over holding", "/excess_over_holding"),
+            amount("spread", "/pnl/spread"),
+            amount("holdings", "/pnl/holdings"),
+            amount("fees", "/pnl/fees"),
+            one("Sharpe of the excess a year", ratio(self.sharpe(), 2)),
+            amount("drawdown", "/equity/drawdown_max"),
+            one("fills", self.text("/fills")),
+            one("markout 10 s, bps", ratio(self.markout(), 2)),
+            one("orders", self.text("/orders/submitted")),
+            one("both sides quoted, %", ratio(percent, 1)),
+            one("state at the end", self.state()),
         ]
+        .concat()
     }
+}
+
+/// The quote tokens of the runs, each once.
+fn quotes(runs: &[RunResults]) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for quote in runs.iter().map(|run| run.text("/quote")) {
+        if !found.contains(&quote) {
+            found.push(quote);
+        }
+    }
+    found
 }
 
 /// The trading state at the end of a report, also of one that an earlier program wrote.
@@ -420,8 +447,6 @@ fn equity(path: &Path) -> anyhow::Result<(Equity, Returns, Option<f64>)> {
 
 /// The page of several runs.
 pub fn page(runs: &[RunResults]) -> String {
-    let quote = runs.first().map(|run| run.text("/quote"));
-    let quote = quote.unwrap_or_default();
     let mut comparison = Comparison {
         title: format!("{} runs compared", runs.len()),
         subtitle: format!("{}cambist {VERSION}", same_span(runs)),
@@ -429,33 +454,23 @@ pub fn page(runs: &[RunResults]) -> String {
         statements: statements(runs),
         ..Comparison::default()
     };
-    comparison.charts.push(Chart {
-        title: format!("Equity, change in {quote}"),
-        curves: runs
-            .iter()
-            .map(|run| Curve {
-                name: run.name.clone(),
-                points: run.curve.clone(),
-            })
-            .collect(),
-    });
-    let figures: Vec<_> = runs.iter().map(RunResults::figures).collect();
-    let names = figures
-        .first()
-        .into_iter()
-        .flatten()
-        .map(|(name, _)| (*name).to_owned());
+    // Amounts of different tokens have no common scale.
+    for quote in quotes(runs) {
+        let of_quote = runs.iter().filter(|run| run.text("/quote") == quote);
+        let curves = of_quote.map(|run| Curve {
+            name: run.name.clone(),
+            points: run.curve.clone(),
+        });
+        comparison.charts.push(Chart {
+            title: format!("Equity, change in {quote}"),
+            curves: curves.collect(),
+        });
+    }
+    let mut rows = table(runs);
     comparison.tables.push(Table {
-        title: format!("Figures, amounts in {quote}"),
-        head: std::iter::once("run".to_owned()).chain(names).collect(),
-        rows: runs
-            .iter()
-            .zip(&figures)
-            .map(|(run, figures)| {
-                let cells = figures.iter().map(|(_, value)| value.clone());
-                std::iter::once(run.name.clone()).chain(cells).collect()
-            })
-            .collect(),
+        title: "Figures".to_owned(),
+        head: rows.remove(0),
+        rows,
     });
     comparison.tables.push(Table {
         title: "What differs between them".to_owned(),
@@ -478,11 +493,13 @@ fn same_span(runs: &[RunResults]) -> String {
     }
 }
 
-/// A value in a few words.
+/// A value in a few words; never blank.
 fn short(value: Option<&Value>) -> String {
     match value {
-        None | Some(Value::Null) => "–".to_owned(),
-        Some(Value::String(text)) => text.clone(),
+        None | Some(Value::Null) => NONE.to_owned(),
+        Some(Value::String(text)) => cell(text),
+        Some(Value::Array(all)) if all.is_empty() => NONE.to_owned(),
+        Some(Value::Object(members)) if members.is_empty() => NONE.to_owned(),
         Some(Value::Object(members)) => {
             let each = members
                 .iter()
@@ -491,6 +508,12 @@ fn short(value: Option<&Value>) -> String {
         }
         Some(other) => other.to_string(),
     }
+}
+
+/// A text in a cell; one that is empty is no value.
+fn cell(text: &str) -> String {
+    let shown = if text.trim().is_empty() { NONE } else { text };
+    shown.to_owned()
 }
 
 /// What a reader must know before a run is called the better one.
@@ -531,6 +554,10 @@ pub fn statements(runs: &[RunResults]) -> Vec<String> {
     }) {
         sentences.push("In a run an invariant of the engine failed, which is a defect of the program: see its report.".to_owned());
     }
+    let mut cells = table(runs).into_iter().chain(differences(runs)).flatten();
+    if cells.any(|cell| cell.split("; ").any(|part| part == NONE)) {
+        sentences.push(LEGEND.to_owned());
+    }
     sentences
 }
 
@@ -545,6 +572,7 @@ fn differences(runs: &[RunResults]) -> Vec<Vec<String>> {
     };
     let mut rows = Vec::new();
     let mut add = |name: &str, values: Vec<String>| {
+        let values: Vec<_> = values.iter().map(|value| cell(value)).collect();
         if values.iter().any(|value| *value != values[0]) {
             rows.push(std::iter::once(name.to_owned()).chain(values).collect());
         }
@@ -561,7 +589,7 @@ fn differences(runs: &[RunResults]) -> Vec<Vec<String>> {
     for key in keys.into_iter().filter(|_| known) {
         let values = runs.iter().map(|run| {
             let value = run.keys.get(key);
-            value.cloned().unwrap_or_else(|| "–".to_owned())
+            value.cloned().unwrap_or_else(|| NONE.to_owned())
         });
         add(key, values.collect());
     }
@@ -571,7 +599,7 @@ fn differences(runs: &[RunResults]) -> Vec<Vec<String>> {
     for market in markets {
         let values = runs.iter().map(|run| {
             let found = data(run).into_iter().find(|(name, _)| *name == market);
-            found.map_or_else(|| "–".to_owned(), |(_, files)| files)
+            found.map_or_else(|| NONE.to_owned(), |(_, files)| files)
         });
         add(&format!("data of {market}"), values.collect());
     }
@@ -668,11 +696,12 @@ pub fn json(runs: &[RunResults]) -> Value {
 
 /// The figures as a table of text.
 pub fn table(runs: &[RunResults]) -> Vec<Vec<String>> {
+    let quotes = quotes(runs);
     let mut rows = Vec::new();
     for run in runs {
-        let figures = run.figures();
+        let figures = run.figures(&quotes);
         if rows.is_empty() {
-            let names = figures.iter().map(|(name, _)| (*name).to_owned());
+            let names = figures.iter().map(|(name, _)| name.clone());
             rows.push(std::iter::once("run".to_owned()).chain(names).collect());
         }
         let cells = figures.into_iter().map(|(_, value)| value);
@@ -733,5 +762,59 @@ mod tests {
                 "market.0.name=x"
             ]
         );
+    }
+
+    fn of(name: &str, report: Value) -> RunResults {
+        RunResults {
+            name: name.to_owned(),
+            end: end(&report),
+            pauses: None,
+            config: String::new(),
+            keys: BTreeMap::new(),
+            program: "p".to_owned(),
+            report,
+            curve: Vec::new(),
+            returns: Returns::default(),
+        }
+    }
+
+    /// A column has one unit, and where a run has no value its cell states so.
+    #[test]
+    fn no_cell_is_blank_and_amounts_of_two_tokens_have_columns_of_their_own() {
+        let report = |quote: &str, net: Value| {
+            json!({
+                "quote": quote, "pnl": {"total": net, "spread": ""}, "holding": null,
+                "data": [{"market": "ETH", "files": []}], "assumptions": {"note": "", "list": []},
+            })
+        };
+        let mut runs = [
+            of("one", report("USDC", "5".into())),
+            of("two", report("USDC", "7".into())),
+        ];
+        runs[1].config = "my.toml".to_owned();
+        let rows = table(&runs);
+        assert_eq!(rows[0][..4], ["run", "hours", "net, USDC", "holding, USDC"]);
+        assert_eq!(rows[1][..4], ["one", "–", "5", "–"]);
+        let differs = differences(&runs);
+        assert_eq!(differs, [["configuration", "–", "my.toml"]]);
+        assert!(
+            rows.iter()
+                .chain(&differs)
+                .flatten()
+                .all(|cell| !cell.trim().is_empty())
+        );
+        assert_eq!(statements(&runs).last().unwrap(), LEGEND);
+        assert!(notes(&runs).contains(LEGEND) && page(&runs).contains("–: the run has no such"));
+
+        runs[1].report["quote"] = "BTC".into();
+        let rows = table(&runs);
+        let column = |name: &str| rows[0].iter().position(|head| head == name).unwrap();
+        let (usdc, btc) = (column("net, USDC"), column("net, BTC"));
+        let of = |row: usize| (rows[row][usdc].as_str(), rows[row][btc].as_str());
+        assert_eq!((of(1), of(2)), (("5", "–"), ("–", "7")));
+        let page = page(&runs);
+        for title in ["Equity, change in USDC", "Equity, change in BTC"] {
+            assert!(page.contains(title), "{title}");
+        }
     }
 }

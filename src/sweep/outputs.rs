@@ -296,20 +296,10 @@ fn report(header: &Header, space: &Space, rows: &Rows, summary: &Summary) -> ser
     })
 }
 
-/// The first rows by the metric.
+/// The first rows by the metric: those whose trading stopped come last.
 pub fn best_rows<'a>(group: &'a Group<'a>, space: &Space, most: usize) -> Vec<&'a Score<'a>> {
     let mut scores: Vec<_> = group.scores.iter().collect();
-    scores.sort_by(|a, b| {
-        let value = |score: &Score<'_>| match space.metric {
-            super::space::Metric::Sharpe => score.moments.map(|moments| moments.sharpe()),
-            super::space::Metric::NetPnl => score.excess,
-        };
-        let (a, b) = (value(a), value(b));
-        match (a, b) {
-            (Some(a), Some(b)) => b.total_cmp(&a),
-            (a, b) => b.is_some().cmp(&a.is_some()),
-        }
-    });
+    scores.sort_by(|a, b| a.ranked(b, space.metric));
     scores.truncate(most);
     scores
 }

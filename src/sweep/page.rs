@@ -306,7 +306,13 @@ pub fn run_title(group: &Group<'_>, most: usize, quote: &str) -> String {
     } else {
         "Trials, the best first".to_owned()
     };
-    format!("{what}; amounts in {quote}, Sharpe ratios a year")
+    let is_stopped = |score: &Score<'_>| score.figures.is_stopped();
+    let last = if group.scores.iter().any(is_stopped) {
+        "; trials whose trading stopped behind the others"
+    } else {
+        ""
+    };
+    format!("{what}; amounts in {quote}, Sharpe ratios a year{last}")
 }
 
 /// What a table of windows has, with its units.
@@ -381,13 +387,7 @@ fn run_cells(space: &Space, group: &Group<'_>, score: &Score<'_>) -> Vec<String>
         short(&figures.drawdown_max),
         figures.fills.to_string(),
         format!("{:.1} %", figures.uptime * 100.0),
-        pauses::with(
-            stops::state(
-                figures.trading_state.as_ref(),
-                figures.engine_ended.as_ref(),
-            ),
-            figures.pauses.as_ref(),
-        ),
+        pauses::with(stops::marked(figures), figures.pauses.as_ref()),
     ]);
     cells
 }

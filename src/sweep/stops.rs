@@ -58,6 +58,19 @@ pub fn counts(of: &BTreeMap<String, u64>) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
+/// The trading state at the end of a run, in words; the mark of a run whose trading stopped before the end of the data.
+pub fn marked(figures: &Figures) -> String {
+    let state = state(
+        figures.trading_state.as_ref(),
+        figures.engine_ended.as_ref(),
+    );
+    if figures.is_stopped() {
+        format!("stopped: {state}")
+    } else {
+        state
+    }
+}
+
 /// The trading state at the end of a run, in words.
 pub fn state(end: Option<&EndState>, engine_ended: Option<&String>) -> String {
     match (end, engine_ended) {
@@ -85,7 +98,7 @@ pub fn warnings(summary: &Summary) -> Vec<String> {
         format!(", after {} of their time", share_range(least, most))
     });
     let mut sentences = vec![format!(
-        "In {} of {} runs trading stopped before the end of the data{by}{after}. After that {AFTER_STOPS}: amounts, Sharpe ratios and the deflated Sharpe ratio include the time without quotes.",
+        "In {} of {} runs trading stopped before the end of the data{by}{after}. After that {AFTER_STOPS}: amounts, Sharpe ratios and the deflated Sharpe ratio include the time without quotes. These trials are ranked behind those that traded to the end.",
         stopped.runs, summary.runs
     )];
     if let Some(best) = &summary.best {

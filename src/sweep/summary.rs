@@ -1,6 +1,7 @@
 //! The evidence of a sweep: its best trial, what the best of so many without skill would show, and
 //! what trials that were chosen on one part of the data earned on the next.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use cambist_backtest::{DataDefects, EndState, Pauses};
@@ -98,6 +99,22 @@ impl<'a> Score<'a> {
         }
     }
 
+    /// Order in a ranking: those with a value before those without one, then those that traded to the end before those
+    /// whose trading stopped, then the higher value first.
+    pub fn ranked(&self, other: &Self, metric: Metric) -> Ordering {
+        let place = |score: &Self| {
+            let value = score.value(metric);
+            (value.is_none(), score.figures.is_stopped(), value)
+        };
+        let ((none, stopped, value), (other_none, other_stopped, other)) =
+            (place(self), place(other));
+        let first = none.cmp(&other_none).then(stopped.cmp(&other_stopped));
+        first.then_with(|| match (value, other) {
+            (Some(value), Some(other)) => other.total_cmp(&value),
+            _ => Ordering::Equal,
+        })
+    }
+
     /// Whether every return is zero, as without a trade: it counts with a ratio of zero.
     fn is_zero(&self) -> bool {
         let returns = self.figures.returns;
@@ -157,17 +174,14 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// The best by a metric; of equals the first.
+    /// The first of the ranking by a metric: the best of those that traded to the end, or, where trading stopped in all
+    /// of them, the best of these; of equals the first.
     pub fn best(&self, metric: Metric) -> Option<&Score<'a>> {
-        let mut best: Option<(&Score<'a>, f64)> = None;
-        for score in &self.scores {
-            if let Some(value) = score.value(metric)
-                && best.is_none_or(|(_, highest)| value > highest)
-            {
-                best = Some((score, value));
-            }
-        }
-        best.map(|(score, _)| score)
+        let valued = self
+            .scores
+            .iter()
+            .filter(|score| score.value(metric).is_some());
+        valued.min_by(|one, other| one.ranked(other, metric))
     }
 
     /// How much of a score's ratio may be luck of being chosen from this group.
@@ -210,13 +224,16 @@ impl<'a> Group<'a> {
             Metric::Sharpe => score.ratio(),
             Metric::NetPnl => score.excess,
         };
-        let own = value(of)?;
-        let values = self.scores.iter().filter_map(value);
+        // Those that traded to the end before those whose trading stopped.
+        let place = |score: &Score<'_>| Some((!score.figures.is_stopped(), value(score)?));
+        let (own_traded, own) = place(of)?;
+        let values = self.scores.iter().filter_map(place);
         let (mut better, mut equal, mut all) = (0, 0, 0);
-        for value in values {
+        for (traded, value) in values {
             all += 1;
-            better += u64::from(value > own);
-            equal += u64::from(value.total_cmp(&own).is_eq());
+            let order = traded.cmp(&own_traded).then(value.total_cmp(&own));
+            better += u64::from(order.is_gt());
+            equal += u64::from(order.is_eq());
         }
         (equal < all).then_some((better + 1, all))
     }

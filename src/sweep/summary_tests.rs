@@ -361,3 +361,49 @@ fn long_pauses_are_stated() {
         .join(" ");
     assert!(text.contains("did not record pauses"), "{text}");
 }
+
+/// A trial that stopped early avoided what followed: it is no better one.
+#[test]
+fn trials_that_stopped_are_ranked_behind_the_others_and_marked() {
+    let mut rows = rows(&[(9, GOOD), (9, POOR), (0, ZERO), (9, GOOD)]);
+    let stop = |row: &mut Row| {
+        let Outcome::Done(figures) = &mut row.outcome else {
+            unreachable!()
+        };
+        figures.engine_ended = Some("2026-01-01T00:00:15Z".to_owned());
+    };
+    stop(&mut rows[0]);
+    stop(&mut rows[3]);
+    let space = space();
+    let order = |rows: &[Row]| {
+        let group = Group::new(rows.iter(), 0);
+        let ranked = crate::sweep::outputs::best_rows(&group, &space, 9);
+        let places: Vec<_> = ranked.iter().map(|score| score.row.trial).collect();
+        assert_eq!(group.best(space.metric).unwrap().row.trial, places[0]);
+        places
+    };
+    // The one without a ratio, which never traded, is not ranked: it is last.
+    assert_eq!(order(&rows), [1, 0, 3, 2]);
+    let group = Group::new(rows.iter(), 0);
+    let ranks = group
+        .scores
+        .iter()
+        .map(|score| group.rank(score, Metric::Sharpe));
+    let places: Vec<_> = ranks.map(|rank| rank.unwrap().0).collect();
+    assert_eq!(places[0], places[3]);
+    assert!(places[1] < places[0], "{places:?}");
+    let title = crate::sweep::page::run_title(&group, 9, "USDC");
+    assert!(
+        title.ends_with("; trials whose trading stopped behind the others"),
+        "{title}"
+    );
+    let table = crate::sweep::page::run_table(&space, &group, 9);
+    let states = table[1..]
+        .iter()
+        .map(|row| row.last().unwrap().starts_with("stopped: "));
+    assert_eq!(states.collect::<Vec<_>>(), [false, true, true, false]);
+
+    // Where all stopped, the best of them is chosen.
+    stop(&mut rows[1]);
+    assert_eq!(order(&rows), [0, 3, 1, 2]);
+}
