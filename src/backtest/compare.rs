@@ -773,7 +773,10 @@ mod tests {
             keys: BTreeMap::new(),
             program: "p".to_owned(),
             report,
-            curve: Vec::new(),
+            curve: vec![
+                (Timestamp(0), Some(0.0)),
+                (Timestamp(60_000_000_000), Some(1.0)),
+            ],
             returns: Returns::default(),
         }
     }
