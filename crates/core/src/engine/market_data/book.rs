@@ -645,7 +645,7 @@ mod tests {
             let (bids, asks) = (side(|steps| 101 - steps), side(|steps| 101 + steps));
             let own: OwnLevels = (0..next(6))
                 .map(|number| {
-                    let side = [Side::Buy, Side::Sell][next(2) as usize];
+                    let side = if next(2) == 0 { Side::Buy } else { Side::Sell };
                     let mut price = || match side {
                         Side::Buy => Price(101 - next(18)),
                         Side::Sell => Price(101 + next(18)),
