@@ -1,7 +1,7 @@
 //! Campaigns of simulated worlds: the same trace in every process, results that add up, shards that are one machine's.
 
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
 
 use crate::support::{Folder, exit, good, json, simulator, stderr, stdout};
 
@@ -188,7 +188,7 @@ fn simulated_worlds_of_shards_are_the_bytes_of_one_machine() {
 /// Runs worlds of which there are always more, and interrupts them when the first have ended.
 fn interrupted(more: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cambist-simulator"));
-    let child = command
+    let mut child = command
         .args([
             "sim",
             "--seeds",
@@ -202,12 +202,20 @@ fn interrupted(more: &[&str]) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_secs(3));
+    // The first line of progress: worlds have ended.
+    let mut notes = BufReader::new(child.stderr.take().unwrap());
+    let mut text = String::new();
+    while !text.contains(" of 1000000 seeds, ") {
+        assert!(notes.read_line(&mut text).unwrap() > 0, "{text}");
+    }
     let kill = Command::new("kill")
         .args(["-INT", &child.id().to_string()])
         .status();
     assert!(kill.unwrap().success());
-    child.wait_with_output().unwrap()
+    notes.read_to_string(&mut text).unwrap();
+    let stderr = text.into_bytes();
+    let output = child.wait_with_output().unwrap();
+    Output { stderr, ..output }
 }
 
 #[test]
