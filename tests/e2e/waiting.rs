@@ -302,7 +302,9 @@ fn a_start_that_waits_shows_what_an_earlier_run_left() {
         let (code, page, _) = stage.command("status");
         (code == 0 && page["state"] == "active").then_some(())
     });
-    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
+    // An order that was on its way when the program was killed may rest until it expires.
+    let beyond_deadline = Duration::from_secs(100);
+    assert_eq!(daemon.drain(beyond_deadline), 0, "{}", daemon.last_words());
     stage.books().assert_ledger(&daemon.stdout());
     stage.close();
 }
