@@ -139,10 +139,7 @@ impl World {
         let within_ms =
             self.config.store.restart_ms + engine.drain_deadline_ms + 2 * engine.request_timeout_ms;
         let limit = self.now.plus_ms(within_ms);
-        while self.explanations > 0 && self.queue.next_at().is_some_and(|at| at <= limit) {
-            self.step();
-        }
-        self.explain_all();
+        self.explain_until(limit);
         self.command(Command::Drain);
         self.ending = true;
         let limit = self.now.plus_ms(within_ms);

@@ -119,7 +119,12 @@ impl World {
             WorldEvent::Operator(command) => {
                 if self.daemon.is_some() {
                     self.command_done(&command);
+                    self.adopted = match &command {
+                        Command::Adopt { token, amount, .. } => Some((*token, *amount)),
+                        _ => None,
+                    };
                     self.handle_event(&Event::Operator(command));
+                    self.adopted = None;
                 } else if self.finished.is_none() && !matches!(command, Command::Reconfigure { .. })
                 {
                     // Repeated once the daemon runs.

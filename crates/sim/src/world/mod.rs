@@ -34,7 +34,7 @@ use cambist_core::action::Action;
 use cambist_core::event::{Command, Event};
 use cambist_core::market::MarketSpec;
 use cambist_core::pool::PoolSpec;
-use cambist_core::{Amount, Hash, Time};
+use cambist_core::{Amount, Hash, Time, TokenId};
 use cambist_profit_check::Profit;
 use cambist_report::Session;
 use cambist_venue::Random;
@@ -108,6 +108,8 @@ pub struct World {
     ending: bool,
     /// Commands of the operator about the books that the daemon has not executed yet.
     explanations: u32,
+    /// What the command that is executed now explains.
+    adopted: Option<(TokenId, i128)>,
     /// Time of the next sample of own orders at the venue.
     sample_at: Time,
     /// Time of the next check for orders that rest although they should not.
@@ -207,6 +209,7 @@ impl World {
             calmed: false,
             ending: false,
             explanations: 0,
+            adopted: None,
             sample_at: Time(0),
             linger_at: Time(0),
             random,
@@ -266,6 +269,7 @@ impl World {
         let Some((at, what)) = self.queue.pop() else {
             return false;
         };
+        self.sample_before(at);
         self.now = at;
         self.checks.begin(at);
         let faults = self.network.faults();
@@ -279,7 +283,6 @@ impl World {
             let felt_ms = self.config.engine.request_timeout_ms + self.longest_ms();
             self.active_faults.obstruct(at.plus_ms(felt_ms));
         }
-        self.sample();
         self.check_resting();
         if self.tap_ends && !self.checks.violations().is_empty() {
             self.tap = None;

@@ -20,6 +20,8 @@ use crate::world::events::WorldEvent;
 
 /// The operator checks the daemon at this interval.
 pub(super) const CARE_MS: u64 = 30_000;
+/// At the end, an explanation that was refused is repeated after this time.
+const REPEATED_MS: u64 = 1_000;
 /// Storage ids of foreign orders start here, separate from ours.
 const FOREIGN_IDS: u32 = 14_000;
 
@@ -98,8 +100,23 @@ impl World {
         self.adopt(flows);
     }
 
-    /// The operator explains all remaining flows before market making ends.
-    pub(super) fn explain_all(&mut self) {
+    /// The operator explains all remaining flows before market making ends, again as long as an explanation is refused.
+    pub(super) fn explain_until(&mut self, limit: Time) {
+        let mut again = self.now;
+        while self.queue.next_at().is_some_and(|at| at <= limit) {
+            if self.explanations == 0 && self.active_faults.unexplained.is_empty() {
+                return;
+            }
+            if self.explanations > 0 || self.now < again {
+                self.step();
+            } else {
+                self.explain_all();
+                again = self.now.plus_ms(REPEATED_MS);
+            }
+        }
+    }
+
+    fn explain_all(&mut self) {
         let flows = std::mem::take(&mut self.active_faults.unexplained);
         if self.daemon.is_some() {
             self.adopt(flows);
@@ -155,6 +172,10 @@ impl World {
                 amount,
                 reason,
             } if reason == AS_THE_VENUE_HAS_IT => self.taken_over(*token, *amount),
+            // The ledger does not hold as much yet: a later check explains it.
+            Notification::CommandRefused { .. } => {
+                self.active_faults.unexplained.extend(self.adopted.take());
+            }
             Notification::Ready { opening, .. } => {
                 let first = self.ledger.as_ref().is_some_and(Ledger::is_unopened);
                 if first {

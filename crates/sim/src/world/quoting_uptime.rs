@@ -1,8 +1,8 @@
 //! Healthy time, and the share of it with own orders on both sides.
 
-use cambist_core::Amount;
 use cambist_core::config::MarketConfig;
 use cambist_core::market::MarketSpec;
+use cambist_core::{Amount, Time};
 
 use crate::exchange::OWN_ACCOUNT;
 
@@ -12,13 +12,18 @@ use crate::world::World;
 const SAMPLE_MS: u64 = 200;
 
 impl World {
-    /// Samples in healthy time whether own orders rest on both sides of every market.
-    pub(super) fn sample(&mut self) {
-        if self.now < self.sample_at || self.ending || self.ground_truth.count() == 0 {
-            return;
+    /// Samples at equal intervals before an event, in healthy time, whether own orders rest on both sides of every market.
+    /// Samples at events would be more frequent where a daemon wakes often, as while it waits.
+    pub(super) fn sample_before(&mut self, event_at: Time) {
+        while self.sample_at < event_at {
+            self.now = self.now.max(self.sample_at);
+            self.sample_at = self.sample_at.plus_ms(SAMPLE_MS);
+            self.sample();
         }
-        self.sample_at = self.now.plus_ms(SAMPLE_MS);
-        if !self.is_healthy() {
+    }
+
+    fn sample(&mut self) {
+        if self.ending || self.ground_truth.count() == 0 || !self.is_healthy() {
             return;
         }
         self.exchange.advance(self.now);
