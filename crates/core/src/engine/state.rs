@@ -191,6 +191,9 @@ pub(crate) struct State {
     pub(crate) status: StatusOutput,
     /// A request had no budget and should be tried again soon.
     pub(crate) budget_denied: bool,
+    /// When the first of them has it; of the last step only.
+    #[serde(skip)]
+    pub(crate) payable_at: Time,
     pub(crate) next_wakeup_at: Time,
     /// Time of the last decision about markets.
     pub(crate) last_decision_at: Time,
@@ -285,6 +288,7 @@ impl State {
             status_due: now,
             status: StatusOutput::Emitted,
             budget_denied: false,
+            payable_at: Time(u64::MAX),
             next_wakeup_at: now,
             last_decision_at: now,
             last_step_at: now,
@@ -298,7 +302,7 @@ impl State {
         strategies: &mut [Box<dyn Strategy>],
         actions: &mut Vec<Action>,
     ) {
-        self.budget_denied = false;
+        (self.budget_denied, self.payable_at) = (false, Time(u64::MAX));
         self.last_step_at = now;
         self.notice_gap(now, actions);
         self.end_lost_requests(now, actions);

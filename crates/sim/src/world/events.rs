@@ -102,7 +102,7 @@ impl World {
             {
                 daemon.wake = Some(until);
             }
-            self.queue.plan(until, what);
+            self.queue.postpone(until, what);
             return;
         }
         match what {

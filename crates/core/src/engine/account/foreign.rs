@@ -108,10 +108,10 @@ impl Foreign {
             .any(|m| m.market == market && m.side != side && side.reaches(price, m.price))
     }
 
-    /// When the next step of a managed order is due.
-    pub(crate) fn due(&self) -> Option<Time> {
+    /// The requests that managed orders wait for, with the times from which they are due.
+    pub(crate) fn due(&self) -> impl Iterator<Item = (Endpoint, Time)> {
         let waiting = self.managed().filter(|m| !m.in_flight);
-        waiting.map(|m| m.next_step_at).min()
+        waiting.map(|m| (m.next_request(), m.next_step_at))
     }
 }
 
@@ -130,6 +130,14 @@ impl Managed {
             reads_next: false,
             in_flight: false,
             steps: 0,
+        }
+    }
+
+    const fn next_request(&self) -> Endpoint {
+        if self.reads_next {
+            Endpoint::Order
+        } else {
+            Endpoint::Cancel
         }
     }
 
@@ -268,7 +276,6 @@ impl State {
                 (Endpoint::Cancel, Query::Cancel(hash))
             };
             if !self.take_token(now, endpoint) {
-                self.budget_denied = true;
                 return;
             }
             if !reads {

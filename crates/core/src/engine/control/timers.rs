@@ -1,53 +1,60 @@
 //! The wake-up time: the earliest time at which anything is due without an event.
 
+use crate::request::Endpoint;
 use crate::time::{Time, VenueTime};
 
 use crate::engine::intents::lifecycle::Phase;
 use crate::engine::state::{RequestPurpose, State};
 
+/// The end of time.
+const NEVER: Time = Time(u64::MAX);
+
 impl State {
-    /// The earliest time at which something is due.
+    /// The earliest time at which something is due, and has its budget.
     pub(crate) fn earliest(&self, now: Time) -> Time {
         let mut wake = self.status_due;
         let mut at = |time: Time| wake = wake.min(time);
+        let payable = |endpoint, due| self.payable_from(now, endpoint, due);
         for (index, market) in self.markets.iter().enumerate() {
             let asked = self.is_asked(|purpose| purpose.is_depth_of(market.spec.id));
             if !asked {
-                at(self.polls.depth.get(index).copied().unwrap_or(now));
+                let due = self.polls.depth.get(index).copied().unwrap_or(now);
+                at(payable(Endpoint::Depth, due));
             }
             market.backoff.left(now).into_iter().for_each(&mut at);
             if let Some(pool) = &market.pool {
                 let id = market.spec.id;
                 if !self.is_asked(|p| matches!(p, RequestPurpose::PoolBalance(of) if *of == id)) {
-                    at(pool.poll_at);
+                    at(payable(Endpoint::PoolBalance, pool.poll_at));
                 }
                 pool.backoff.left(now).into_iter().for_each(&mut at);
             }
         }
         if self.pool_scan.is_none() {
-            at(self.pool_scan_at(now));
+            at(payable(Endpoint::PoolTransactions, self.pool_scan_at(now)));
         }
         if self.has_pools() && !self.is_asked(|purpose| matches!(purpose, RequestPurpose::Pools)) {
-            at(self.polls.pools);
+            at(payable(Endpoint::Pools, self.polls.pools));
         }
         if self.scan.is_none() {
-            at(self.presence_at());
+            at(payable(Endpoint::Orders, self.presence_at()));
             if self.absence_is_needed(now) {
-                at(self.polls.absence);
+                at(payable(Endpoint::Orders, self.polls.absence));
             }
         }
         if !self.is_asked(|purpose| matches!(purpose, RequestPurpose::Balances { .. }))
             && !self.scan_confirms_balances()
         {
-            at(self.polls.balances);
+            at(payable(Endpoint::Balances, self.polls.balances));
         }
         if !self.is_asked(|purpose| {
             matches!(purpose, RequestPurpose::Markets | RequestPurpose::Account)
         }) {
-            at(self.polls.markets.min(self.polls.account));
+            at(payable(Endpoint::Markets, self.polls.markets));
+            at(payable(Endpoint::Account, self.polls.account));
         }
         if !self.is_asked(|purpose| matches!(purpose, RequestPurpose::Tokens)) {
-            at(self.polls.tokens);
+            at(payable(Endpoint::Tokens, self.polls.tokens));
         }
         if let Some((_, oldest)) = self.in_flight.first_key_value() {
             at(self.lost_at(oldest));
@@ -73,7 +80,9 @@ impl State {
             .map(local)
             .into_iter()
             .for_each(&mut at);
-        self.foreign.due().into_iter().for_each(&mut at);
+        for (endpoint, due) in self.foreign.due() {
+            at(payable(endpoint, due));
+        }
         let others_gone = self.instances.gone_at(self.config.grace_ms);
         others_gone.map(local).into_iter().for_each(&mut at);
         let frees = self.signed_frees_at();
@@ -87,11 +96,11 @@ impl State {
         if let Some(drain) = &self.drain {
             at(drain.deadline());
         }
-        // What had no budget, or is overdue for another reason, is tried again soon.
-        let again = now.plus_ms(20);
         if self.budget_denied {
-            at(again);
+            at(self.payable_at);
         }
+        // What is overdue for another reason than its budget is tried again soon.
+        let again = now.plus_ms(20);
         if wake <= now {
             again
         } else {
@@ -99,16 +108,22 @@ impl State {
         }
     }
 
-    /// When the first cancel of an order is due; the end of time without any.
+    /// When the first cancel of an order is due and can be paid; the end of time without any.
     fn first_cancel(&self) -> Time {
-        let never = Time(u64::MAX);
         if !self.orders.outline().cancel_wanted {
-            return never;
+            return NEVER;
         }
         let each = self.orders.iter();
         each.filter_map(|tracked| self.cancel_at(&tracked.lifecycle))
             .min()
-            .unwrap_or(never)
+            .map_or(NEVER, |due| due.max(self.cancels_payable_at()))
+    }
+
+    fn cancels_payable_at(&self) -> Time {
+        let payable_at = self
+            .budget
+            .payable_at(Endpoint::Cancel, self.reports_awaited());
+        payable_at.unwrap_or(NEVER)
     }
 
     /// Whether the earliest time by the outline is not behind that of any intent.
@@ -126,9 +141,11 @@ impl State {
             if let Some(resend_at) = self.resend_at(lifecycle)
                 && self.may_be_resent(now, id, lifecycle)
             {
-                at(resend_at);
+                at(self.payable_from(now, lifecycle.endpoint, resend_at));
             }
-            self.cancel_at(lifecycle).into_iter().for_each(&mut at);
+            if let Some(cancel_at) = self.cancel_at(lifecycle) {
+                at(cancel_at.max(self.cancels_payable_at()));
+            }
             if lifecycle.may_have_left() {
                 let fence = lifecycle.last_effect().plus_ms(self.config.grace_ms);
                 if venue_now <= fence {
@@ -143,6 +160,48 @@ impl State {
             if tracked.lifecycle.cancel.is_none() && venue_now < self.refresh_at(tracked) {
                 at(local(self.refresh_at(tracked)));
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::action::Action;
+    use crate::config::BudgetConfig;
+    use crate::engine::testing::state;
+    use crate::engine::venue::budget::Budget;
+    use crate::venue::RequestCosts;
+
+    /// What is due and has no budget is not tried before it has.
+    #[test]
+    fn a_request_without_budget_is_due_when_it_has_it() {
+        let now = Time::from_ms(1_000);
+        let mut state = state(now);
+        let config = BudgetConfig {
+            per_s: 4,
+            burst: 10,
+            cancel_reserve: 0,
+            endpoint_per_s: 2,
+            endpoint_burst: 3,
+            penalty_ms: 0,
+        };
+        state.status_due = Time(u64::MAX);
+        state.budget = Budget::new(now, config, RequestCosts::default());
+        state.budget.spend_all_but(now, 0);
+        for (spent, frees_ms) in [(0, 500), (7, 2_000)] {
+            state.budget.charge(now, spent);
+            state.payable_at = Time(u64::MAX);
+            let mut actions = Vec::new();
+            state.poll_due(now, &mut actions);
+            let sent = |action: &Action| matches!(action, Action::Send { .. });
+            assert!(!actions.iter().any(sent));
+            let due = state.earliest(now);
+            assert_eq!(due, now.plus_ms(frees_ms));
+            state.clone().poll_due(Time(due.0 - 1), &mut actions);
+            assert!(!actions.iter().any(sent), "a microsecond before");
+            state.clone().poll_due(due, &mut actions);
+            assert!(actions.iter().any(sent));
         }
     }
 }

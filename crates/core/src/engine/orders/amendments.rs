@@ -53,7 +53,6 @@ impl State {
             });
             let Some(place) = place else { continue };
             if !self.take_token(now, Endpoint::Amend) {
-                self.budget_denied = true;
                 continue;
             }
             let quote = found.place.remove(place).quote;

@@ -65,7 +65,6 @@ impl State {
             return Err(why);
         }
         if !self.take_token(now, Endpoint::Submit) {
-            self.budget_denied = true;
             return Err(Control::Budget.into());
         }
         self.trading.count_order(now, id);

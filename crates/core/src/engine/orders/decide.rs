@@ -403,11 +403,17 @@ impl State {
             return false;
         }
         let at_pool = [Endpoint::Join, Endpoint::Exit];
-        let at_pool = at_pool.into_iter().filter(|_| market.pool.is_some());
-        let mut endpoints = std::iter::once(Endpoint::Submit).chain(at_pool);
-        let has_token = endpoints.any(|endpoint| self.budget.has(now, endpoint, reports));
-        self.budget_denied |= !has_token;
-        has_token
+        let has_pool = market.pool.is_some();
+        let at_pool = at_pool.into_iter().filter(|_| has_pool);
+        let endpoints = std::iter::once(Endpoint::Submit).chain(at_pool);
+        let has_token = |endpoint| self.budget.has(now, endpoint, reports);
+        if endpoints.clone().any(has_token) {
+            return true;
+        }
+        for endpoint in endpoints {
+            self.lack_budget(endpoint, reports);
+        }
+        false
     }
 
     /// Removes targets that a pause forbids; returns by side whether there were any.

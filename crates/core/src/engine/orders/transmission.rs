@@ -188,7 +188,6 @@ impl State {
                 continue;
             };
             if !self.take_token(now, endpoint) {
-                self.budget_denied = true;
                 return;
             }
             if let Some(market) = market {
@@ -247,7 +246,6 @@ impl State {
             .collect();
         for (id, hash) in due {
             if !self.take_token(now, Endpoint::Cancel) {
-                self.budget_denied = true;
                 return;
             }
             let request = self.send(

@@ -326,7 +326,6 @@ impl State {
             PoolTransactionKind::Exit => (Endpoint::Exit, vec![lp]),
         };
         if !self.take_token(now, endpoint) {
-            self.budget_denied = true;
             return Err(Control::Budget.into());
         }
         let storage_ids = self.odd_ids(&tokens)?;

@@ -73,7 +73,6 @@ impl State {
             return Err(Control::StorageIds.into());
         }
         if !self.take_token(now, Endpoint::Submit) {
-            self.budget_denied = true;
             return Err(Control::Budget.into());
         }
         let sell_token = self.markets[index].spec.sell_token(wanted.side);

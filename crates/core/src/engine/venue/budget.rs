@@ -83,16 +83,22 @@ impl Bucket {
 }
 
 impl Bucket {
-    /// Whether no token is available, as [`Bucket::take`] would find with more arithmetic.
-    fn is_empty(&self, now: Time, per_s: u32, burst: u32) -> bool {
+    /// When [`Bucket::take`] first finds so many tokens, if none is taken before; `None` if the burst does not hold as many.
+    fn has_at(&self, per_s: u32, burst: u32, tokens: u32) -> Option<Time> {
         // A rate above one a nanosecond is none.
         let period_ns = match 1_000_000_000 / u64::from(per_s.max(1)) {
             0 => 1_000_000_000,
             period_ns => period_ns,
         };
-        let burst_ns = period_ns.saturating_mul(u64::from(burst.max(1) - 1));
+        let left = burst.max(1).checked_sub(tokens)?;
+        let left_ns = period_ns.saturating_mul(left.into());
         let full_at = self.0.get().unwrap_or(0);
-        now.0.saturating_mul(1_000) < full_at.saturating_sub(burst_ns)
+        Some(Time(full_at.saturating_sub(left_ns).div_ceil(1_000)))
+    }
+
+    /// Whether no token is available, as [`Bucket::take`] would find with more arithmetic.
+    fn is_empty(&self, now: Time, per_s: u32, burst: u32) -> bool {
+        self.has_at(per_s, burst, 1).is_none_or(|at| now < at)
     }
 
     /// Whole tokens left: the burst less the tokens still owed.
@@ -173,20 +179,10 @@ impl Budget {
         if own.is_empty(now, self.config.endpoint_per_s, self.config.endpoint_burst) {
             return None;
         }
-        let reserve = if endpoint == Endpoint::Cancel {
-            0
-        } else {
-            self.config.cancel_reserve.saturating_add(self.leaves)
-        };
         let common = self.common.clone();
         if let Some(tokens) = NonZeroU32::new(self.costs.of(endpoint)) {
             let quota = quota(self.config.per_s, self.config.burst);
-            // What answers that are awaited may still cost is spent at the venue before it is charged here. A burst that
-            // does not hold as much is left to requests.
-            let reports = reports.saturating_add(u32::from(endpoint.may_report_trades()));
-            let owed = self.costs.new_fills.saturating_mul(reports);
-            let left = self.config.burst.saturating_sub(tokens.get());
-            let spare = reserve.max(reserve.saturating_add(owed).min(left));
+            let spare = self.spare(endpoint, tokens.get(), reports);
             if !common.take(now, quota, tokens, spare) {
                 return None;
             }
@@ -194,6 +190,38 @@ impl Budget {
         let quota = quota(self.config.endpoint_per_s, self.config.endpoint_burst);
         own.take(now, quota, NonZeroU32::MIN, 0)
             .then_some((common, own))
+    }
+
+    /// Tokens of the common bucket that a request of so many leaves to others.
+    fn spare(&self, endpoint: Endpoint, tokens: u32, reports: u32) -> u32 {
+        let reserve = if endpoint == Endpoint::Cancel {
+            0
+        } else {
+            self.config.cancel_reserve.saturating_add(self.leaves)
+        };
+        // What answers that are awaited may still cost is spent at the venue before it is charged here. A burst that does
+        // not hold as much is left to requests.
+        let reports = reports.saturating_add(u32::from(endpoint.may_report_trades()));
+        let owed = self.costs.new_fills.saturating_mul(reports);
+        let left = self.config.burst.saturating_sub(tokens);
+        reserve.max(reserve.saturating_add(owed).min(left))
+    }
+
+    /// When one request to `endpoint` can first be paid, as for [`Budget::take`], if nothing is paid and no answer arrives
+    /// before; `None` if never, because the burst does not hold what it costs.
+    pub(crate) fn payable_at(&self, endpoint: Endpoint, reports: u32) -> Option<Time> {
+        let config = &self.config;
+        let resting_until = self.resting_until.get(&endpoint).copied();
+        let own = self.endpoints.get(&endpoint).cloned().unwrap_or_default();
+        let own = own.has_at(config.endpoint_per_s, config.endpoint_burst, 1)?;
+        let common = match self.costs.of(endpoint) {
+            0 => Time(0),
+            tokens => {
+                let wanted = tokens.saturating_add(self.spare(endpoint, tokens, reports));
+                self.common.has_at(config.per_s, config.burst, wanted)?
+            }
+        };
+        Some(resting_until.unwrap_or_default().max(own).max(common))
     }
 
     /// The first lists of a run are complete: from now on tokens are left to those of the next one.
@@ -545,6 +573,65 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// A microsecond before it cannot be paid yet: with costs, reserves, awaited reports, charges and pauses.
+    #[test]
+    fn a_request_is_payable_from_the_time_that_is_stated() {
+        let endpoints = [
+            Endpoint::Orders,
+            Endpoint::Depth,
+            Endpoint::Cancel,
+            Endpoint::Submit,
+        ];
+        let costs = RequestCosts {
+            each: vec![
+                (Endpoint::Orders, 2),
+                (Endpoint::Depth, 0),
+                (Endpoint::Cancel, 1),
+                (Endpoint::Submit, 4),
+            ],
+            new_fills: 2,
+            left_to_start: 0,
+        };
+        let mut counts = [0; 3];
+        for (per_s, burst, endpoint_burst) in [(10, 10, 8), (3, 6, 1), (7, 5, 2), (0, 8, 0)] {
+            let config = BudgetConfig {
+                per_s,
+                burst,
+                endpoint_burst,
+                ..config()
+            };
+            let mut budget = Budget::new(Time(0), config, costs.clone());
+            let mut now = Time(0);
+            for step in 0..4_000_u64 {
+                now = Time(now.0 + step * step % 90_001);
+                let (endpoint, reports) = (endpoints[step as usize % 4], step as u32 % 3);
+                let is_paid = |at| budget.clone().take(at, endpoint, reports);
+                match budget.payable_at(endpoint, reports) {
+                    None => {
+                        assert!(!is_paid(now.plus_ms(1_000_000_000)), "{endpoint:?}");
+                        counts[0] += 1;
+                    }
+                    Some(at) if at <= now => {
+                        assert!(is_paid(now), "{endpoint:?} at {now:?}");
+                        counts[1] += 1;
+                    }
+                    Some(at) => {
+                        let paid = [Time(at.0 - 1), at].map(is_paid);
+                        assert_eq!(paid, [false, true], "{endpoint:?} at {at:?}");
+                        counts[2] += 1;
+                    }
+                }
+                budget.take(now, endpoint, reports);
+                match step % 50 {
+                    3 => budget.charge(now, 3),
+                    7 => budget.back_off(now, endpoint),
+                    _ => {}
+                }
+            }
+        }
+        assert!(counts.iter().all(|count| *count > 1_000), "{counts:?}");
     }
 
     #[test]

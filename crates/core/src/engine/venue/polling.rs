@@ -180,17 +180,39 @@ impl State {
         u32::try_from(reports.count()).unwrap_or(u32::MAX)
     }
 
-    /// Pays for a request, beside what awaited answers may cost; false if that is not possible.
+    /// Pays for a request, beside what awaited answers may cost; false if that is not possible. It is tried again when it
+    /// is.
     pub(crate) fn take_token(&mut self, now: Time, endpoint: Endpoint) -> bool {
         let reports = self.reports_awaited();
-        self.budget.take(now, endpoint, reports)
+        let paid = self.budget.take(now, endpoint, reports);
+        if !paid {
+            self.lack_budget(endpoint, reports);
+        }
+        paid
+    }
+
+    /// A request to `endpoint` waits for its budget.
+    pub(crate) fn lack_budget(&mut self, endpoint: Endpoint, reports: u32) {
+        self.budget_denied = true;
+        if let Some(payable_at) = self.budget.payable_at(endpoint, reports) {
+            self.payable_at = self.payable_at.min(payable_at);
+        }
+    }
+
+    /// When a request that is due at `due` can be made; the end of time if its budget never suffices.
+    pub(crate) fn payable_from(&self, now: Time, endpoint: Endpoint, due: Time) -> Time {
+        if due > now {
+            return due;
+        }
+        let payable_at = self.budget.payable_at(endpoint, self.reports_awaited());
+        payable_at.map_or(Time(u64::MAX), |payable_at| payable_at.max(due))
     }
 
     /// Pays for a request, or reports that it could not.
     pub(crate) fn pay(&mut self, now: Time, endpoint: Endpoint, actions: &mut Vec<Action>) -> bool {
+        let was_denied = self.budget_denied;
         let paid = self.take_token(now, endpoint);
-        if !paid && !self.budget_denied {
-            self.budget_denied = true;
+        if !paid && !was_denied {
             actions.push(Action::Notify(Notification::BudgetDenied { endpoint }));
         }
         paid
