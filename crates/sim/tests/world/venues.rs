@@ -86,7 +86,7 @@ fn faults_and_crashes_change_nothing_about_that_on_kraken() {
 #[test]
 fn passed_nonces_and_deadlines_are_met_on_kraken() {
     let (mut nonce, mut deadline) = (0, 0);
-    for seed in 0..6 {
+    for seed in 0..12 {
         let refused = with_late_submits(seed, WorldConfig::kraken).refused_by_kraken();
         nonce += refused.nonce;
         deadline += refused.deadline;
