@@ -529,6 +529,20 @@ fn a_build_without_parquet_refuses_it() {
         assert_eq!(exit(output), 2);
         assert_eq!(stderr(output), what);
     }
+    // Data as well, whatever is in the file.
+    let data = folder.write("eth.parquet", "PAR1");
+    let sweep = folder.write("sweep.toml", crate::sweep::SWEEP);
+    let sweep = [
+        "sweep", "--config", &config, "--data", &data, "--sweep", &sweep, "--out", &out,
+    ];
+    let table = path("depth.csv");
+    let depth = ["depth", &data, "--out", &table];
+    for output in [run(&folder, &data, &[]), cambist(&sweep), cambist(&depth)] {
+        let message = stderr(&output);
+        assert_eq!(exit(&output), 2, "{message}");
+        let what = "eth.parquet: this build reads no Parquet: build it with --features parquet";
+        assert!(message.contains(what), "{message}");
+    }
 }
 
 const AT_BOTH: u64 = 3 << 30;

@@ -8,7 +8,7 @@ use crate::backtest::{config, drifting, jumping};
 use crate::support::{Folder, cambist, exit, json, stderr, stdout};
 
 /// Six trials of the example's strategy; one of them has contradictory parameters.
-const SWEEP: &str = "config_version = 1\nreturn_interval = \"10s\"\n\
+pub const SWEEP: &str = "config_version = 1\nreturn_interval = \"10s\"\n\
     [[parameter]]\nname = \"margin\"\n\
     set = [\"buy_bands[0].avg_margin_bps\", \"sell_bands[0].avg_margin_bps\"]\nvalues = [12, 20, 45]\n\
     [[parameter]]\nname = \"amount\"\n\

@@ -3,6 +3,7 @@
 use cambist_config::ConfigError;
 use cambist_host::exit::{Exit, Failure};
 use cambist_host::secrets::SecretError;
+use cambist_market_data::Defect;
 use cambist_store::StoreError;
 
 /// The exit code of an error, determined by the first known error of the chain.
@@ -13,6 +14,10 @@ pub fn of(error: &anyhow::Error) -> Exit {
         }
         if cause.is::<ConfigError>() || cause.is::<SecretError>() {
             return Exit::Refused;
+        }
+        // As `--parquet` in a build without Parquet.
+        if let Some(Defect::NoParquet) = cause.downcast_ref() {
+            return Exit::Usage;
         }
         if let Some(store) = cause.downcast_ref::<StoreError>() {
             return match store {
@@ -45,5 +50,23 @@ mod tests {
         let error = anyhow::Error::new(Failure::new(Exit::Latched, "latched")).context("start");
         assert_eq!(of(&error), Exit::Latched);
         assert_eq!(of(&anyhow::anyhow!("venue is away")), Exit::CheckFailed);
+    }
+
+    #[test]
+    fn data_that_this_build_cannot_read_are_a_mistake_of_the_command_line() {
+        let damaged = Defect::Damaged {
+            what: "a frame".to_owned(),
+        };
+        for (defect, exit) in [
+            (Defect::NoParquet, Exit::Usage),
+            (damaged, Exit::CheckFailed),
+        ] {
+            let error = Box::new(cambist_market_data::Error {
+                file: "depth.parquet".to_owned(),
+                place: cambist_market_data::Place::File,
+                defect,
+            });
+            assert_eq!(of(&error.into()), exit);
+        }
     }
 }

@@ -263,6 +263,11 @@ pub enum Defect {
         /// What was found, and what is expected.
         what: String,
     },
+    /// A Parquet file, and a build that reads none.
+    #[error(
+        "this build reads no Parquet: build it with --features parquet, or use a release package"
+    )]
+    NoParquet,
     /// An I/O error.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -285,7 +290,9 @@ impl Defect {
             Self::UnknownEvent { .. } => DefectKind::UnknownEvent,
             Self::Truncated { .. } => DefectKind::Truncated,
             Self::Damaged { .. } => DefectKind::Damaged,
-            Self::FileOrder { .. } | Self::Format { .. } | Self::Io(_) => return None,
+            Self::FileOrder { .. } | Self::Format { .. } | Self::NoParquet | Self::Io(_) => {
+                return None;
+            }
         })
     }
 }

@@ -183,10 +183,11 @@ pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Recording> {
             Ok(snapshots(reader, first, rest, resume))
         }
         #[cfg(not(feature = "parquet"))]
-        Format::Parquet => refuse(
-            first,
-            "this build does not support Parquet: build with --features parquet, or use a release package",
-        ),
+        Format::Parquet => Err(Box::new(Error {
+            file: first.display().to_string(),
+            place: crate::Place::File,
+            defect: Defect::NoParquet,
+        })),
         Format::Segments if !rest.is_empty() => {
             refuse(&rest[0], "a recording of segments must be a single folder")
         }
