@@ -454,6 +454,30 @@ fn contradicting_arguments_are_refused() {
     }
 }
 
+/// All time up to it would be simulated, second by second.
+#[test]
+fn a_row_far_in_the_future_is_no_gap_that_is_skipped() {
+    let folder = Folder::new("backtest-far");
+    let mut rows = drifting();
+    let far = "\n4102444800000,2684.00,5.5,2684.20,5.25\n";
+    let middle = rows.find("\n1723161556000,").unwrap();
+    rows.replace_range(middle..=middle, far);
+    let data = folder.write("eth.csv", &rows);
+    let output = run(&folder, &data, &["--skip", "gap"]);
+    let message = stderr(&output);
+    assert_eq!(exit(&output), 1, "{message}");
+    let what = "eth.csv: line 303: local time 2100-01-01T00:00:00Z is more than three months after that of the row before it, 2024-08-08T23:59:15Z";
+    assert!(message.contains(what), "{message}");
+    // It is left out as a value that is not possible, and the run goes on to the end of the data.
+    let output = run(&folder, &data, &["--json", "--skip", "gap,bad-value"]);
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    let report = &json(&output)["report"];
+    let of = &report["data"][0];
+    assert_eq!((&of["rows"], &of["kept"]), (&601.into(), &600.into()));
+    assert_eq!(of["skipped"][0]["kind"], "bad-value");
+    assert_eq!(of["last"], 1_723_161_855_000_000_000_i64);
+}
+
 /// Tables that other tools read, and data that they wrote.
 #[cfg(feature = "parquet")]
 #[test]

@@ -13,6 +13,10 @@ use crate::time::Timestamp;
 /// Default of the longest time without a row: one minute.
 pub const DEFAULT_MAX_GAP_NANOS: i64 = 60_000_000_000;
 
+/// The longest gap: three months. All time between two rows is simulated, and a time that is further away, such as one
+/// of another year, is probably a wrong one.
+const GAP_MAX_NANOS: i64 = 92 * 86_400 * 1_000_000_000;
+
 /// Default of the factor from which on a price is implausible: twice or half of the book, or of the snapshot before.
 pub const DEFAULT_PRICE_FACTOR: u32 = 2;
 
@@ -32,7 +36,7 @@ pub(crate) enum EventCheckResult {
 }
 
 /// Checks events: the exchange's view in order of exchange time, the recorder's in order of local time.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct EventCheck {
     exchange: Timestamp,
     local: Timestamp,
@@ -56,69 +60,111 @@ impl EventCheck {
 
     #[inline]
     pub fn check(&mut self, event: &Event) -> EventCheckResult {
+        if self.passes(event) {
+            EventCheckResult::Good
+        } else {
+            self.explain(event)
+        }
+    }
+
+    /// Whether an event has no defect for certain, in few comparisons. What [`Self::check`] finds of any other has to be
+    /// asked of it.
+    #[inline]
+    pub fn passes(&mut self, event: &Event) -> bool {
         let (exchange, local) = (event.exchange_time, event.local_time);
         let (at_exchange, at_local) = (event.visibility.at_exchange(), event.visibility.at_local());
-        let backward =
-            (at_exchange && exchange < self.exchange) || (at_local && local < self.local);
-        if backward || local < exchange {
-            return self.fault(event);
+        // A time that goes back is further away than every gap, as a number without a sign.
+        let since = exchange.0.wrapping_sub(self.exchange.0).cast_unsigned();
+        if (at_exchange && since > self.max_gap.cast_unsigned())
+            || (at_local && local < self.local)
+            || local < exchange
+        {
+            return false;
         }
-        if at_local {
-            self.local = local;
+        self.take_over(event);
+        true
+    }
+
+    /// The times of an event that is not left out.
+    #[inline]
+    const fn take_over(&mut self, event: &Event) {
+        if event.visibility.at_local() {
+            self.local = event.local_time;
         }
-        if at_exchange {
-            let since = std::mem::replace(&mut self.exchange, exchange);
-            if exchange.nanos_since(since) > self.max_gap && since != EARLIEST {
-                return EventCheckResult::Keep(gap(since, exchange, self.max_gap));
-            }
+        if event.visibility.at_exchange() {
+            self.exchange = event.exchange_time;
         }
-        EventCheckResult::Good
     }
 
     #[cold]
-    fn fault(&self, event: &Event) -> EventCheckResult {
+    fn explain(&mut self, event: &Event) -> EventCheckResult {
+        if let Some(defect) = self.wrong_time(event) {
+            return EventCheckResult::Drop(defect);
+        }
+        let (since, time) = (self.exchange, event.exchange_time);
+        self.take_over(event);
+        if since == EARLIEST {
+            EventCheckResult::Good
+        } else {
+            EventCheckResult::Keep(gap(since, time, self.max_gap))
+        }
+    }
+
+    /// What is wrong with the times of an event, beside a gap before it.
+    fn wrong_time(&self, event: &Event) -> Option<Defect> {
         let (exchange, local) = (event.exchange_time, event.local_time);
+        let (at_exchange, at_local) = (event.visibility.at_exchange(), event.visibility.at_local());
         let backward = |clock, time, previous| Defect::BackwardTime {
             clock,
             time,
             previous,
         };
         let of_nanos = true;
-        if event.visibility.at_exchange() && exchange < EARLIEST && self.exchange == EARLIEST {
-            return EventCheckResult::Drop(Defect::TooEarly {
+        if at_exchange && exchange < EARLIEST && self.exchange == EARLIEST {
+            return Some(Defect::TooEarly {
                 clock: "exchange",
                 time: exchange,
                 of_nanos,
             });
         }
-        if event.visibility.at_local() && local < EARLIEST && self.local == EARLIEST {
-            return EventCheckResult::Drop(Defect::TooEarly {
+        if at_local && local < EARLIEST && self.local == EARLIEST {
+            return Some(Defect::TooEarly {
                 clock: "local",
                 time: local,
                 of_nanos,
             });
         }
-        EventCheckResult::Drop(
-            if event.visibility.at_exchange() && exchange < self.exchange {
-                units_of_time(exchange, self.exchange)
-                    .unwrap_or_else(|| backward("exchange", exchange, self.exchange))
-            } else if event.visibility.at_local() && local < self.local {
-                units_of_time(local, self.local)
-                    .unwrap_or_else(|| backward("local", local, self.local))
-            } else {
-                Defect::NegativeLatency { exchange, local }
-            },
-        )
+        if at_exchange && exchange < self.exchange {
+            let units = units_of_time(exchange, self.exchange);
+            Some(units.unwrap_or_else(|| backward("exchange", exchange, self.exchange)))
+        } else if at_local && local < self.local {
+            let units = units_of_time(local, self.local);
+            Some(units.unwrap_or_else(|| backward("local", local, self.local)))
+        } else if local < exchange {
+            Some(Defect::NegativeLatency { exchange, local })
+        } else if self.exchange == EARLIEST {
+            None
+        } else {
+            too_late("exchange", self.exchange, exchange)
+        }
     }
 }
 
+/// The defect of a time that is too long after that of the row before it for a gap.
 #[cold]
-pub(crate) fn gap(since: Timestamp, time: Timestamp, limit: i64) -> Defect {
-    units_of_time(time, since).unwrap_or(Defect::Gap {
+pub(crate) fn too_late(clock: &'static str, since: Timestamp, time: Timestamp) -> Option<Defect> {
+    let is_wrong = time.nanos_since(since) > GAP_MAX_NANOS;
+    units_of_time(time, since)
+        .or_else(|| is_wrong.then_some(Defect::TooLate { clock, time, since }))
+}
+
+#[cold]
+pub(crate) const fn gap(since: Timestamp, time: Timestamp, limit: i64) -> Defect {
+    Defect::Gap {
         since,
         nanos: time.nanos_since(since),
         limit,
-    })
+    }
 }
 
 /// The exchange's book according to the events. Its bids must be below its asks whenever its time advances; within one
@@ -351,6 +397,24 @@ mod tests {
         assert_eq!(see(114, 115, Both), None, "exactly the allowed gap");
         assert_eq!(see(215, 216, Both), Some((DefectKind::Gap, true)));
         assert_eq!(see(216, 217, Both), None);
+    }
+
+    #[test]
+    fn a_time_more_than_three_months_later_is_no_gap() {
+        use Visibility::{Both, Exchange};
+        let mut check = EventCheck::new(100);
+        let mut see = |e, l, v| kind(&check.check(&event(e, l, v)));
+        assert_eq!(see(10, 15, Both), None);
+        let far = GAP_MAX_NANOS + 11;
+        assert_eq!(see(far, far + 5, Both), Some((DefectKind::BadValue, false)));
+        assert_eq!(
+            see(far, far + 5, Exchange),
+            Some((DefectKind::BadValue, false))
+        );
+        // It is left out, and what follows is compared with the row before it.
+        assert_eq!(see(11, 16, Both), None);
+        assert_eq!(see(far, far + 5, Both), Some((DefectKind::Gap, true)));
+        assert_eq!(see(far + 1, far + 6, Both), None);
     }
 
     #[test]

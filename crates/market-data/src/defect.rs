@@ -159,6 +159,18 @@ pub enum Defect {
         /// Whether the format has nanoseconds; otherwise the file states its unit.
         of_nanos: bool,
     },
+    /// See [`DefectKind::BadValue`].
+    #[error(
+        "{clock} time {time} is more than three months after that of the row before it, {since}: it is probably wrong; data that are really so far apart need separate runs"
+    )]
+    TooLate {
+        /// `exchange` or `local`.
+        clock: &'static str,
+        /// The row's time.
+        time: Timestamp,
+        /// The time of the row before.
+        since: Timestamp,
+    },
     /// See [`DefectKind::NegativeLatency`].
     #[error("received at {local}, before it happened at {exchange}")]
     NegativeLatency {
@@ -283,7 +295,9 @@ impl Defect {
             Self::NegativeLatency { .. } => DefectKind::NegativeLatency,
             Self::Crossed { .. } => DefectKind::Crossed,
             Self::OffGrid { .. } => DefectKind::OffGrid,
-            Self::BadValue { .. } | Self::TooEarly { .. } => DefectKind::BadValue,
+            Self::BadValue { .. } | Self::TooEarly { .. } | Self::TooLate { .. } => {
+                DefectKind::BadValue
+            }
             Self::Unsorted { .. } => DefectKind::Unsorted,
             Self::MixedUnits { .. } => DefectKind::MixedUnits,
             Self::ImplausiblePrice { .. } | Self::PriceJump { .. } => DefectKind::ImplausiblePrice,

@@ -2,7 +2,7 @@
 
 use cambist_core::Price;
 
-use crate::check::{EARLIEST, EventCheckResult, crossed, gap, price_text, units_of_time};
+use crate::check::{EARLIEST, EventCheckResult, crossed, gap, price_text, too_late, units_of_time};
 use crate::defect::Defect;
 use crate::grid::Step;
 use crate::snapshot::Snapshot;
@@ -30,16 +30,19 @@ impl SnapshotCheck {
     }
 
     pub fn check(&mut self, snapshot: &Snapshot) -> EventCheckResult {
-        let since = self.last.local_time;
-        let late = self.any && snapshot.local_time.nanos_since(since) > self.max_gap;
-        let defect = self.defect(snapshot);
+        let (since, time) = (self.last.local_time, snapshot.local_time);
+        let late = self.any && time.nanos_since(since) > self.max_gap;
+        let mut defect = self.defect(snapshot);
+        if late && defect.is_none() {
+            defect = too_late("local", since, time);
+        }
         if let Some(defect) = defect.or_else(|| self.prices.check(snapshot, late)) {
             return EventCheckResult::Drop(defect);
         }
         self.last.copy_from(snapshot);
         self.any = true;
         if late {
-            EventCheckResult::Keep(gap(since, snapshot.local_time, self.max_gap))
+            EventCheckResult::Keep(gap(since, time, self.max_gap))
         } else {
             EventCheckResult::Good
         }
@@ -297,6 +300,12 @@ mod tests {
         assert_eq!(see(&wide(1_049)), Some((DefectKind::MixedUnits, false)));
         assert_eq!(see(&wide(1_051)), None, "a thin side is no unit");
         assert_eq!(see(&snapshot(61, 700)), None, "a crash is no unit");
+        let months = 92 * 86_400;
+        assert_eq!(
+            see(&snapshot(62 + months, 7_000)),
+            Some((DefectKind::BadValue, false)),
+            "more than three months later is no gap, and its prices are compared with nothing"
+        );
         assert_eq!(see(&snapshot(122, 700)), Some((DefectKind::Gap, true)));
         let mut crossed = snapshot(123, 700);
         crossed.asks[0].price = Price(700);

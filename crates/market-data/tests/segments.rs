@@ -314,6 +314,85 @@ fn gaps_in_a_recording_are_named() {
     );
 }
 
+/// A row of another time is no gap: all of it would be simulated.
+#[test]
+fn a_snapshot_more_than_three_months_later_is_named_and_left_out() {
+    let path = folder("months");
+    let mut writer = record(&path, 0..3, ONE);
+    writer.write(&snapshot(3 + 92 * 86_400)).unwrap();
+    writer.finish().unwrap();
+    let (snapshots, error, _) = read(open(&path, "gap"));
+    assert_eq!(snapshots, expected(0..3));
+    let error = error.unwrap();
+    assert!(
+        error.contains("0000000001.mkt: row 3: local time 2024-11-08")
+            && error.contains("than three months"),
+        "{error}"
+    );
+    let (snapshots, error, reader) = read(open(&path, "bad-value"));
+    assert_eq!((snapshots, error), (expected(0..3), None));
+    assert_eq!(reader.report().skipped(DefectKind::BadValue), 1);
+    assert_eq!(reader.report().rows, 4);
+}
+
+/// The frames of a segment, as they are in the file: the first one is the header.
+fn frames(bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
+    let (mut frames, mut at) = (Vec::new(), 10);
+    while let Some(length) = bytes.get(at..at + 4) {
+        let length = u32::from_le_bytes(length.try_into().unwrap());
+        let end = at + 12 + usize::try_from(length).unwrap();
+        if end > bytes.len() {
+            break;
+        }
+        frames.push(at..end);
+        at = end;
+    }
+    frames
+}
+
+/// Records are differences to those before them, and the trailer has the place of the index: without one of its frames
+/// a finished segment is damaged, and of an unfinished one every frame is missed that the next one continues.
+#[test]
+fn a_frame_that_is_missing_within_a_segment_is_noticed() {
+    let path = folder("missing-frames");
+    let mut writer = SnapshotWriter::begin(&path, header(), ONE).unwrap();
+    for second in 0..10 {
+        writer.write(&snapshot(second)).unwrap();
+        writer.flush().unwrap();
+    }
+    writer.finish().unwrap();
+    let file = path.join("0000000001.mkt");
+    let whole = fs::read(&file).unwrap();
+    let all = frames(&whole);
+    // A header, ten records of which every fourth is a key frame, and the index.
+    assert_eq!(all.len(), 12);
+    let index = all[11].start;
+    for (missing, frame) in all[..11].iter().enumerate().skip(1) {
+        let cut = |end: usize| {
+            let [before, after] = [0..frame.start, frame.end..end];
+            [&whole[before], &whole[after]].concat()
+        };
+        fs::write(&file, cut(whole.len())).unwrap();
+        let (snapshots, error, _) = read(open(&path, ""));
+        let error = error.unwrap();
+        assert!(error.contains("damaged: "), "{missing}: {error}");
+        let before = expected(0..u64::try_from(missing).unwrap() - 1);
+        assert!(snapshots.starts_with(&before), "{missing}");
+        let (_, error, reader) = read(open(&path, "damaged"));
+        assert_eq!(error, None);
+        assert_eq!(reader.report().skipped(DefectKind::Damaged), 1);
+        // The next writer leaves it as it is.
+        record(&path, 20..21, ONE).finish().unwrap();
+        assert_eq!(fs::read(&file).unwrap(), cut(whole.len()));
+        fs::remove_file(path.join("0000000002.mkt")).unwrap();
+        // Unfinished: without index and trailer.
+        fs::write(&file, cut(index)).unwrap();
+        let (_, error, _) = read(open(&path, ""));
+        let continues = (missing + 1) % 4 != 1 && missing < 10;
+        assert_eq!(error.is_some(), continues, "{missing}: {error:?}");
+    }
+}
+
 /// Segments in another order than they were written in, or a clock that was set back between two runs.
 #[test]
 fn segments_that_go_back_in_time_are_named() {
@@ -499,7 +578,10 @@ fn a_real_recording_of_ticks_is_the_same_afterwards() {
         writer.write(&event).unwrap();
     }
     writer.finish().unwrap();
-    let last = ticks().last().unwrap().exchange_time;
+    let last = ticks().last().unwrap();
+    let goes_on = |event: &Event| {
+        event.exchange_time >= last.exchange_time && event.local_time >= last.local_time
+    };
     let mut reader = EventSegments::open(&path, tolerating("")).unwrap();
     for _ in 0..232 {
         reader.next_event().unwrap();
@@ -510,9 +592,9 @@ fn a_real_recording_of_ticks_is_the_same_afterwards() {
     let mut kept = 0;
     while let Some(event) = reader.next_event().unwrap() {
         kept += 1;
-        assert!(kept <= 232 || event.exchange_time >= last);
+        assert!(kept <= 232 || goes_on(event));
     }
-    let at_the_end = ticks().filter(|event| event.exchange_time >= last).count();
+    let at_the_end = ticks().filter(goes_on).count();
     assert_eq!(kept, 232 + at_the_end);
     assert_eq!(
         reader.report().skipped(DefectKind::Backward),

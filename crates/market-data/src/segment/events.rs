@@ -13,6 +13,7 @@ use cambist_core::{Price, Qty, Side};
 
 use super::wire::{Cursor, DIFFERENCE, Nonsense, Records, VALUE, code, put, unzigzag, zigzag};
 use super::{Codec, Content};
+use crate::check::EventCheck;
 use crate::event::{Event, Update, Visibility};
 use crate::time::Timestamp;
 
@@ -126,6 +127,8 @@ impl Codec for EventCodec {
         let (exchange, local) = (event.exchange_time, event.local_time);
         if exchange.0 < 0 || local < exchange {
             Some("it was received before it happened, or before 1970")
+        } else if has_no_price(&event.update) {
+            Some("its price is 0")
         } else if (event.visibility.at_exchange() && exchange < self.written.0)
             || (event.visibility.at_local() && local < self.written.1)
         {
@@ -200,34 +203,48 @@ impl Codec for EventCodec {
 }
 
 impl EventCodec {
-    /// Reads up to `count` events and appends them to `block`; fewer if one comes more than `max_gap` nanoseconds after
-    /// the one of the exchange's view before it (`since`, for the first). That one is then the last, and `true` is
-    /// returned.
-    pub fn decode_block(
+    /// Reads up to `count` events and appends them to `block`; fewer if one may have a defect. That one is then the last,
+    /// the returned check has not taken it over, and `true` is returned.
+    pub(crate) fn decode_block(
         &mut self,
         cursor: &mut Cursor<'_>,
         count: usize,
-        (mut since, max_gap): (Timestamp, i64),
+        check: &mut EventCheck,
         block: &mut Vec<Event>,
     ) -> Result<bool, Nonsense> {
         let mut times = Times::of(self);
-        let mut gap = false;
+        let mut seen = *check;
+        let mut doubtful = false;
         for _ in 0..count {
             let event = decode(&mut self.prices, &mut times, cursor)?;
             block.push(event);
-            if event.exchange_time.nanos_since(since) > max_gap {
-                gap = true;
+            if times.no_price || !seen.passes(&event) {
+                doubtful = true;
                 break;
-            }
-            if event.visibility.at_exchange() {
-                since = event.exchange_time;
             }
         }
         if let Some(last) = block.last() {
             self.last = *last;
         }
         self.latency = times.latency;
-        Ok(gap)
+        *check = seen;
+        Ok(doubtful)
+    }
+}
+
+/// Whether the price of an update is 0, which none is. A clear without a limit has none.
+pub(crate) const fn has_no_price(update: &Update) -> bool {
+    match update {
+        Update::Level { price, .. }
+        | Update::SnapshotLevel { price, .. }
+        | Update::Trade { price, .. }
+        | Update::Add { price, .. }
+        | Update::Modify { price, .. }
+        | Update::Fill { price, .. }
+        | Update::Clear {
+            to: Some(price), ..
+        } => price.0 == 0,
+        Update::Clear { to: None, .. } | Update::Cancel { .. } => false,
     }
 }
 
@@ -236,6 +253,8 @@ impl EventCodec {
 struct Times {
     exchange: i64,
     latency: i64,
+    /// Whether the event has a price of 0, or none.
+    no_price: bool,
 }
 
 impl Times {
@@ -243,6 +262,7 @@ impl Times {
         Self {
             exchange: codec.last.exchange_time.0,
             latency: codec.latency,
+            no_price: false,
         }
     }
 }
@@ -272,6 +292,7 @@ fn decode(
     let last = prices.get_mut(usize::from(kind)).ok_or(Nonsense)?;
     let last = &mut last[usize::from(side == Side::Sell)];
     let price = Price(last.wrapping_add_signed(unzigzag(price)));
+    times.no_price = price.0 == 0 && kind != CANCEL;
     let qty = Qty(qty);
     let update = match kind {
         LEVEL => Update::Level { side, price, qty },
@@ -423,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_go_back_are_refused_each_in_its_view() {
+    fn times_that_go_back_in_their_view_and_prices_of_0_are_refused() {
         let at = |exchange, local, visibility| Event {
             exchange_time: Timestamp(exchange),
             local_time: Timestamp(local),
@@ -436,6 +457,18 @@ mod tests {
         assert!(codec.refuse(&at(9, 21, Visibility::Both)).is_some());
         assert!(codec.refuse(&at(11, 19, Visibility::Both)).is_some());
         assert!(codec.refuse(&at(11, 10, Visibility::Exchange)).is_some());
+        let mut free = at(10, 20, Visibility::Both);
+        let (side, qty) = (Side::Buy, Qty(1));
+        for (price, is_refused) in [(0, true), (1, false)] {
+            let price = Price(price);
+            free.update = Update::Level { side, price, qty };
+            assert_eq!(codec.refuse(&free).is_some(), is_refused);
+            free.update = Update::Clear {
+                side: Some(side),
+                to: Some(price),
+            };
+            assert_eq!(codec.refuse(&free).is_some(), is_refused);
+        }
         assert!(codec.refuse(&at(9, 21, Visibility::Local)).is_none());
         assert!(codec.refuse(&at(10, 15, Visibility::Exchange)).is_none());
     }

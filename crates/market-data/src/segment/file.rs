@@ -9,12 +9,13 @@ use super::wire::PADDING;
 use super::{Content, Header};
 use crate::defect::Defect;
 use crate::file::open_file;
+use crate::time::Timestamp;
 
 /// What follows at an offset of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// A frame of records: its kind, and the number of records.
-    Records(u8, u32),
+    /// A frame of records: its kind, the number of records, and the time of the first one.
+    Records(u8, u32, Timestamp),
     /// The index: there are no more records.
     Index,
     /// The end of the file: the segment was not finished.
@@ -97,7 +98,8 @@ impl Segment {
 
     /// Reads the next frame.
     pub fn next(&mut self) -> Result<Next, Defect> {
-        if self.frames.offset == self.frames.length {
+        let offset = self.frames.offset;
+        if offset == self.frames.length {
             return Ok(Next::End);
         }
         if !self.frames.next()? {
@@ -105,11 +107,25 @@ impl Segment {
         }
         let payload = self.frames.records();
         match frame::read_records(payload) {
-            Some((kind, count, _)) => Ok(Next::Records(kind, count)),
-            None if payload.first() == Some(&INDEX) => Ok(Next::Index),
+            Some((kind, count, first)) => Ok(Next::Records(kind, count, first)),
+            None if payload.first() == Some(&INDEX) => self.check_trailer(offset),
             None => Err(Defect::Damaged {
                 what: "a frame of an unknown kind".to_owned(),
             }),
+        }
+    }
+
+    /// Compares the offset of an index that was read with the trailer: frames before it may be missing.
+    fn check_trailer(&mut self, offset: u64) -> Result<Next, Defect> {
+        let mut bytes = [0; TRAILER_BYTES];
+        self.frames.read(&mut bytes)?;
+        match frame::read_trailer(bytes) {
+            Some(stated) if stated != offset => Err(Defect::Damaged {
+                what: format!(
+                    "its index was written at byte {stated} and is at byte {offset}: frames are missing"
+                ),
+            }),
+            _ => Ok(Next::Index),
         }
     }
 
@@ -157,10 +173,8 @@ impl Segment {
         loop {
             let offset = self.frames.offset;
             match self.next()? {
-                Next::Records(kind, count) => {
-                    if let (KEY, Some((_, _, time))) =
-                        (kind, frame::read_records(self.frames.records()))
-                    {
+                Next::Records(kind, count, time) => {
+                    if kind == KEY {
                         entries.push(Entry {
                             time,
                             offset,

@@ -14,6 +14,10 @@
 //! machine. A crash leaves a segment without an index, possibly with an incomplete frame at its end: the next writer of
 //! the folder truncates it and writes the index; until then readers report it as [`crate::DefectKind::Truncated`].
 //!
+//! Frames have no numbers. That one is missing is noticed by the time of the first record in a frame that continues it,
+//! and, in a finished segment, by the place of the index. Of an unfinished segment, frames before a key frame, or at the
+//! end, can be missing unnoticed.
+//!
 //! Files are named `0000000001.mkt` and so on, and only the oldest are ever removed; a writer locks the file `lock`.
 
 pub mod events;

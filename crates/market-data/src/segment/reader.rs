@@ -2,14 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use super::events::EventCodec;
+use super::events::{EventCodec, has_no_price};
 use super::file::{Next, Segment};
 use super::frame::{Entry, KEY, RECORDS_AT};
 use super::snapshots::SnapshotCodec;
 use super::wire::{Cursor, PADDING};
 use super::writer::{has_no_header, opening};
 use super::{Codec, Content, Header, folder};
-use crate::check::{DEFAULT_MAX_GAP_NANOS, DEFAULT_PRICE_FACTOR, crossed, gap};
+use crate::check::{
+    DEFAULT_MAX_GAP_NANOS, DEFAULT_PRICE_FACTOR, EventCheck, EventCheckResult, crossed, gap,
+    too_late,
+};
 use crate::defect::{Defect, Place, Result};
 use crate::event::Event;
 use crate::grid::{Grid, Step};
@@ -53,12 +56,16 @@ pub struct SnapshotSegments {
 #[derive(Debug)]
 pub struct EventSegments {
     recording: Recording<EventCodec>,
+    check: EventCheck,
     /// Decoded events that were not returned yet, from `at` on.
     block: Vec<Event>,
     at: usize,
-    /// Whether the last event of the block comes after a gap that was not reported yet.
-    gap: bool,
+    /// Whether the last event of the block may have a defect: it is checked after those before it were returned.
+    doubtful: bool,
 }
+
+/// What is wrong with a frame whose records are differences to others than those before it.
+const MISSING_FRAMES: &str = "frames before this row are missing";
 
 /// Events decoded at a time.
 const BLOCK_EVENTS: usize = 256;
@@ -110,9 +117,10 @@ impl EventSegments {
     pub fn open(path: &Path, options: ReadOptions) -> Result<Self> {
         Ok(Self {
             recording: Recording::open(path, options)?,
+            check: EventCheck::new(options.max_gap_nanos),
             block: Vec::with_capacity(BLOCK_EVENTS),
             at: 0,
-            gap: false,
+            doubtful: false,
         })
     }
 
@@ -121,22 +129,21 @@ impl EventSegments {
         &self.recording.header
     }
 
-    /// Events of the block that may be returned: one after a gap is once the gap was reported.
+    /// Events of the block that may be returned.
     #[inline]
     const fn ready(&self) -> usize {
-        self.block.len() - self.gap as usize
+        self.block.len() - self.doubtful as usize
     }
 
     /// Decodes the next events; `false` at the end. Events in a block count as read.
     #[inline(never)]
     fn fill(&mut self) -> Result<bool> {
         loop {
-            let after_gap = std::mem::take(&mut self.gap).then(|| self.block.last().copied());
+            let doubtful = std::mem::take(&mut self.doubtful).then(|| self.block.last().copied());
             self.block.clear();
             self.at = 0;
-            let more = self.recording.block(&mut self.block, after_gap.flatten());
-            match more {
-                Ok(gap) => self.gap = gap,
+            match self.block(doubtful.flatten()) {
+                Ok(doubtful) => self.doubtful = doubtful,
                 Err(error) => {
                     self.recording.over = true;
                     self.recording.left = 0;
@@ -144,9 +151,50 @@ impl EventSegments {
                     return Err(error);
                 }
             }
-            // The first event of a block may already be one after a gap.
-            if !self.gap || self.ready() > 0 {
+            // The first event of a block may already be doubtful.
+            if !self.doubtful || self.ready() > 0 {
                 return Ok(self.ready() > 0);
+            }
+        }
+    }
+
+    /// Decodes events into the empty block, after one of the block before that may have a defect; none at the end.
+    /// `true` if the last one may have a defect.
+    fn block(&mut self, doubtful: Option<Event>) -> Result<bool> {
+        if let Some(event) = doubtful
+            && self.is_kept(&event)?
+        {
+            self.block.push(event);
+            self.recording.count(&self.block);
+            return Ok(false);
+        }
+        let doubtful = self.recording.block(&mut self.block, &mut self.check)?;
+        self.doubtful = doubtful;
+        let ready = self.ready();
+        self.recording.count(&self.block[..ready]);
+        Ok(doubtful)
+    }
+
+    /// Whether the event that was decoded last is returned: it has no defect, or comes after a gap that is skipped.
+    #[cold]
+    fn is_kept(&mut self, event: &Event) -> Result<bool> {
+        let inspector = &mut self.recording.inspector;
+        let place = Place::Row(self.recording.number - 1);
+        let checked = if has_no_price(&event.update) {
+            EventCheckResult::Drop(Defect::BadValue {
+                column: "price".to_owned(),
+                value: "0".to_owned(),
+                must: "a number above 0",
+            })
+        } else {
+            self.check.check(event)
+        };
+        match checked {
+            EventCheckResult::Good => Ok(true),
+            EventCheckResult::Keep(defect) => inspector.defect(place, defect).map(|()| true),
+            EventCheckResult::Drop(defect) => {
+                inspector.report.rows += 1;
+                inspector.defect(place, defect).map(|()| false)
             }
         }
     }
@@ -192,7 +240,7 @@ impl EventSource for EventSegments {
         if self.at == self.ready() && !self.fill()? {
             return Ok(());
         }
-        if self.at == 0 && !self.gap {
+        if self.at == 0 && !self.doubtful {
             // A whole block is exchanged for the caller's buffer.
             std::mem::swap(events, &mut self.block);
         } else {
@@ -295,10 +343,10 @@ struct Recording<C: Codec> {
     at: (usize, usize),
     left: u32,
     number: u64,
-    /// Time of the last record.
+    /// The time that a frame states of its first record, until that is decoded.
+    stated: Option<Timestamp>,
+    /// Time of the last snapshot.
     last: Timestamp,
-    /// The recorder's time of the last event that is part of its view.
-    last_local: Timestamp,
     /// Whether the next record was already decoded by a search.
     ready: bool,
     over: bool,
@@ -336,8 +384,8 @@ impl<C: Codec> Recording<C> {
             at: (0, 0),
             left: 0,
             number: 0,
+            stated: None,
             last: Timestamp(i64::MIN),
-            last_local: Timestamp(i64::MIN),
             ready: false,
             over: false,
         };
@@ -399,16 +447,26 @@ impl<C: Codec> Recording<C> {
         next
     }
 
-    /// A time before that of an earlier record: segments in another order than they were written in, or a clock that
-    /// was set back between two runs.
-    #[cold]
-    fn backward(&mut self, row: u64, time: Timestamp) -> Result<()> {
-        let defect = Defect::BackwardTime {
-            clock: C::CLOCK,
-            time,
-            previous: self.last,
-        };
-        self.inspector.defect(Place::Row(row), defect)
+    /// The defect of a time before that of an earlier record (segments in another order than they were written in, or
+    /// a clock that was set back between two runs), or too long after it for a gap.
+    #[inline]
+    fn wrong_time(&self, time: Timestamp) -> Option<Defect> {
+        let (clock, previous) = (C::CLOCK, self.last);
+        if time < previous {
+            return Some(Defect::BackwardTime {
+                clock,
+                time,
+                previous,
+            });
+        }
+        let is_late = self.is_behind_gap(time);
+        is_late.then(|| too_late(clock, previous, time)).flatten()
+    }
+
+    /// Whether a time is longer after that of the last record than is allowed.
+    #[inline]
+    const fn is_behind_gap(&self, time: Timestamp) -> bool {
+        time.nanos_since(self.last) > self.options.max_gap_nanos && self.last.0 != i64::MIN
     }
 
     /// Leaves out the record that was counted last, if its defect is tolerated.
@@ -441,28 +499,40 @@ impl<C: Codec> Recording<C> {
             return self.step();
         }
         self.at = cursor.places();
+        if !self.is_as_stated(C::time(self.codec.record())) {
+            self.damaged(MISSING_FRAMES)?;
+            return self.step();
+        }
         self.left -= 1;
         self.number += 1;
         Ok(true)
     }
 
-    /// Counts the decoded record and checks for a gap before it. Records that go back in time are left out.
+    /// Whether the first record of a frame has the time that the frame states. Records are differences to those before
+    /// them, so that another time shows that a frame before it is missing.
+    #[inline]
+    fn is_as_stated(&mut self, time: Timestamp) -> bool {
+        self.stated.take().is_none_or(|stated| stated == time)
+    }
+
+    /// Counts the decoded record and checks for a gap before it. Records of wrong times are left out.
     #[inline]
     fn account(&mut self) -> Result<bool> {
         let mut time = C::time(self.codec.record());
-        while time < self.last {
+        while let Some(defect) = self.wrong_time(time) {
             self.inspector.report.rows += 1;
-            self.backward(self.number.saturating_sub(1), time)?;
+            let place = Place::Row(self.number.saturating_sub(1));
+            self.inspector.defect(place, defect)?;
             if !self.step()? {
                 return Ok(false);
             }
             time = C::time(self.codec.record());
         }
-        let since = std::mem::replace(&mut self.last, time);
-        if time.nanos_since(since) > self.options.max_gap_nanos && since.0 != i64::MIN {
-            let defect = gap(since, time, self.options.max_gap_nanos);
+        if self.is_behind_gap(time) {
+            let defect = gap(self.last, time, self.options.max_gap_nanos);
             self.inspector.defect(Place::Row(self.number - 1), defect)?;
         }
+        self.last = time;
         self.inspector.report.rows += 1;
         Ok(true)
     }
@@ -475,7 +545,8 @@ impl<C: Codec> Recording<C> {
         let offset = segment.offset();
         let place = Place::Row(self.number);
         match segment.next() {
-            Ok(Next::Records(kind, count)) => {
+            Ok(Next::Records(kind, count, first)) => {
+                self.stated = Some(first);
                 if kind == KEY {
                     self.codec.restart();
                 } else if self.number == 0 {
@@ -602,17 +673,8 @@ impl<C: Codec> Recording<C> {
 }
 
 impl Recording<EventCodec> {
-    /// Decodes events into an empty block, after one that was decoded before a gap was reported; none at the end.
-    /// `true` if the last one comes after a gap.
-    fn block(&mut self, block: &mut Vec<Event>, after_gap: Option<Event>) -> Result<bool> {
-        if let Some(event) = after_gap {
-            let (since, time) = (self.last, event.exchange_time);
-            let defect = gap(since, time, self.options.max_gap_nanos);
-            self.inspector.defect(Place::Row(self.number - 1), defect)?;
-            block.push(event);
-            self.count(block);
-            return Ok(false);
-        }
+    /// Decodes events into an empty block; none at the end. `true` if the last one may have a defect.
+    fn block(&mut self, block: &mut Vec<Event>, check: &mut EventCheck) -> Result<bool> {
         loop {
             while self.left == 0 {
                 if self.over || !self.next_frame()? {
@@ -627,67 +689,29 @@ impl Recording<EventCodec> {
             let mut cursor = Cursor::new(payload, self.at);
             let left = usize::try_from(self.left).unwrap_or(usize::MAX);
             let count = left.min(BLOCK_EVENTS);
-            // There is no gap before the first event.
-            let (since, max_gap) = match self.last {
-                Timestamp(i64::MIN) => (Timestamp(i64::MAX), self.options.max_gap_nanos),
-                last => (last, self.options.max_gap_nanos),
-            };
+            let mut checked = *check;
             let decoded = self
                 .codec
-                .decode_block(&mut cursor, count, (since, max_gap), block);
+                .decode_block(&mut cursor, count, &mut checked, block);
             let places = cursor.places();
-            let (Ok(gap), true) = (decoded, places.1 + PADDING <= payload.len()) else {
+            let (Ok(doubtful), true) = (decoded, places.1 + PADDING <= payload.len()) else {
                 block.clear();
                 self.damaged("a record cannot be decoded")?;
                 continue;
             };
+            let first = block.first().map_or(Timestamp(0), EventCodec::time);
+            if !self.is_as_stated(first) {
+                block.clear();
+                self.damaged(MISSING_FRAMES)?;
+                continue;
+            }
+            *check = checked;
             let read = block.len();
             self.at = places;
             self.left -= u32::try_from(read).unwrap_or(self.left);
             self.number += read as u64;
-            if block.first().is_some_and(|first| self.is_backward(first)) {
-                self.drop_backward(block)?;
-                if block.is_empty() {
-                    continue;
-                }
-            }
-            let named = block.len() - usize::from(gap);
-            self.count(&block[..named]);
-            return Ok(gap);
+            return Ok(doubtful);
         }
-    }
-
-    /// Leaves out the events at the beginning of a block that go back in time.
-    #[cold]
-    fn drop_backward(&mut self, block: &mut Vec<Event>) -> Result<()> {
-        let count = block
-            .iter()
-            .take_while(|event| self.is_backward(event))
-            .count();
-        let first = self.number.saturating_sub(block.len() as u64);
-        for (row, event) in (first..).zip(block.drain(..count)) {
-            self.inspector.report.rows += 1;
-            let (clock, time, previous) = if event.visibility.at_exchange() {
-                (EventCodec::CLOCK, event.exchange_time, self.last)
-            } else {
-                ("local", event.local_time, self.last_local)
-            };
-            let defect = Defect::BackwardTime {
-                clock,
-                time,
-                previous,
-            };
-            self.inspector.defect(Place::Row(row), defect)?;
-        }
-        Ok(())
-    }
-
-    /// Whether an event goes back in the times of a view that it is part of. One of the recorder's view alone may have
-    /// happened before those that were received before it.
-    fn is_backward(&self, event: &Event) -> bool {
-        let visibility = event.visibility;
-        (visibility.at_exchange() && event.exchange_time < self.last)
-            || (!visibility.at_exchange() && event.local_time < self.last_local)
     }
 
     /// Counts returned events.
@@ -701,11 +725,9 @@ impl Recording<EventCodec> {
         report.kept += events.len() as u64;
         report.first = report.first.or(Some(first.exchange_time));
         report.last = Some(last.exchange_time);
-        let mut newest_first = events.iter().rev();
-        let last = newest_first.find(|event| event.visibility.at_exchange());
-        self.last = last.map_or(self.last, |last| last.exchange_time);
-        let mut newest_first = events.iter().rev();
-        let last = newest_first.find(|event| event.visibility.at_local());
-        self.last_local = last.map_or(self.last_local, |last| last.local_time);
     }
 }
+
+#[cfg(test)]
+#[path = "reader_tests.rs"]
+mod tests;

@@ -369,10 +369,12 @@ fn repair<C: Codec>(path: &Path, header: &Header) -> Result<bool, WriteError> {
                 .to_owned(),
         ));
     }
-    if segment.read_index().map_err(of_defect)?.is_some() {
-        return Ok(true);
-    }
-    let walk = match segment.walk() {
+    let walk = match segment.read_index() {
+        Ok(Some(_)) => return Ok(true),
+        Ok(None) => segment.walk(),
+        Err(defect) => Err(defect),
+    };
+    let walk = match walk {
         Ok(walk) => walk,
         // A damaged segment is kept, and readers report it. The recording continues in a new one.
         Err(Defect::Damaged { .. }) => return Ok(true),
