@@ -331,7 +331,7 @@ pub enum SimulatorCommand {
                       cambist sim --seeds 1 --seed 77 --trace | less\n  \
                       cambist sim --invariants --json | jq '.invariants[].name'\n\n\
                       Exit codes: 0 done, 1 an invariant was violated or too little was quoted, 2 usage, 75 another \
-                      process adds to the file of results, 130 interrupted: the worlds that ended are summed up."
+                      process adds to the file of results, 130 interrupted, 143 by SIGTERM: the worlds that ended are summed up."
     )]
     Sim(commands::sim::SimArgs),
     /// Play the shipped strategies against a maker with a well-known bot's default rules, on equal seeds of simulated

@@ -18,7 +18,7 @@ use crate::campaign::seeds::Seeds;
 use crate::campaign::trace;
 use crate::campaign::worker_pool;
 use crate::campaign::worker_pool::{Piece, Ran};
-use crate::interrupt::{self, Interrupt};
+use crate::interrupt::Interrupt;
 
 /// Shortest time between two lines of progress, milliseconds.
 const PROGRESS_MS: u64 = 2_000;
@@ -150,9 +150,10 @@ pub fn run(args: &SimArgs, json: bool) -> anyhow::Result<Exit> {
     let interrupt = Interrupt::wait("worlds")?;
     let campaign = campaign.run(&request, &clock, &interrupt)?;
     interrupt.is_over();
-    let exit = report(&request, &campaign, &clock, json)?;
+    let code = interrupt.code();
+    let exit = report(&request, &campaign, &clock, code, json)?;
     if campaign.is_interrupted() {
-        std::process::exit(interrupt::CODE);
+        std::process::exit(code);
     }
     Ok(exit)
 }
@@ -321,10 +322,12 @@ impl Campaign {
     }
 }
 
+/// Prints the results; `code` is the exit code of an interrupted campaign.
 fn report(
     request: &Request<'_>,
     done: &Campaign,
     clock: &Clock,
+    code: i32,
     json: bool,
 ) -> anyhow::Result<Exit> {
     let tally = &done.tally;
@@ -368,7 +371,7 @@ fn report(
         let mut failures = Vec::new();
         if done.is_interrupted() {
             value["error"] = done.interruption(request.args).into();
-            value["exit"] = interrupt::CODE.into();
+            value["exit"] = code.into();
         } else if !failed.is_empty() {
             let what = format!("{} seeds failed", failed.len());
             failures.push(Failure::new(Exit::CheckFailed, what));

@@ -185,8 +185,8 @@ fn simulated_worlds_of_shards_are_the_bytes_of_one_machine() {
     );
 }
 
-/// Runs worlds of which there are always more, and interrupts them when the first have ended.
-fn interrupted(more: &[&str]) -> Output {
+/// Runs worlds of which there are always more, and interrupts them by a signal when the first have ended.
+fn interrupted(signal: &str, more: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cambist-simulator"));
     let mut child = command
         .args([
@@ -209,7 +209,7 @@ fn interrupted(more: &[&str]) -> Output {
         assert!(notes.read_line(&mut text).unwrap() > 0, "{text}");
     }
     let kill = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
+        .args([signal, &child.id().to_string()])
         .status();
     assert!(kill.unwrap().success());
     notes.read_to_string(&mut text).unwrap();
@@ -221,7 +221,7 @@ fn interrupted(more: &[&str]) -> Output {
 #[test]
 fn an_interrupted_campaign_sums_up_the_worlds_that_ended() {
     let folder = Folder::new("sim-interrupted");
-    let output = interrupted(&[]);
+    let output = interrupted("-INT", &[]);
     assert_eq!(exit(&output), 130, "{}", stderr(&output));
     let text = stdout(&output);
     let seeds = text
@@ -239,15 +239,15 @@ fn an_interrupted_campaign_sums_up_the_worlds_that_ended() {
         "{notes}"
     );
 
-    // With a file of results: every world that was counted is in it, and none is run again.
+    // With a file of results: every world that was counted is in it, and none is run again. Schedulers send SIGTERM.
     let file = folder.0.join("results.jsonl").display().to_string();
-    let output = interrupted(&["--json", "--results", &file]);
-    assert_eq!(exit(&output), 130, "{}", stderr(&output));
+    let output = interrupted("-TERM", &["--json", "--results", &file]);
+    assert_eq!(exit(&output), 143, "{}", stderr(&output));
     let value = json(&output);
     let (seeds, left) = (&value["seeds"], &value["seeds_left"]);
     assert_eq!(
         (&value["interrupted"], &value["exit"]),
-        (&true.into(), &130.into())
+        (&true.into(), &143.into())
     );
     let ended = seeds.as_u64().unwrap();
     assert!(ended > 0, "{value}");
