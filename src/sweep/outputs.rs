@@ -10,7 +10,7 @@ use cambist_config::Source;
 use serde_json::json;
 
 use super::journal::{Header, Rows};
-use super::page::{page, run_title, window_title};
+use super::page::{WINDOWS, page, run_title};
 use super::pauses;
 use super::plan::Phase;
 use super::run::{Outcome, Row};
@@ -313,11 +313,12 @@ fn in_words(header: &Header, space: &Space, rows: &Rows, summary: &Summary) -> S
     if header.windows.is_empty() {
         let group = summary::group(rows, space, None, Phase::All);
         if !group.scores.is_empty() {
-            _ = writeln!(text, "{}", run_title(&group, ROWS, &summary.quote));
-            text.push_str(&columns(&super::page::run_table(space, &group, ROWS)));
+            _ = writeln!(text, "{}", run_title(&group, ROWS));
+            let table = super::page::run_table(space, &group, ROWS, &summary.quote);
+            text.push_str(&columns(&table));
         }
     } else {
-        _ = writeln!(text, "{}", window_title(&summary.quote));
+        _ = writeln!(text, "{WINDOWS}");
         text.push_str(&columns(&super::page::window_table(space, summary)));
     }
     text.push('\n');

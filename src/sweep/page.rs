@@ -11,7 +11,7 @@ use super::pauses;
 use super::plan::Phase;
 use super::run::Row;
 use super::space::Space;
-use super::statements::{compared, lasting, overlap, percent, ratio};
+use super::statements::{compared, lasting, overlap, percent, percent_number, ratio};
 use super::stops;
 use super::summary::{self, Chosen, Group, Measure, Score, Summary, annual};
 use super::values::text;
@@ -177,10 +177,10 @@ fn whole(page: &mut Comparison, space: &Space, rows: &Rows, summary: &Summary) {
         curves: curves.collect(),
     });
     page.heat_maps = heat_maps(space, &group, summary.measure, &summary.quote);
-    let mut table = run_table(space, &group, ROWS);
+    let mut table = run_table(space, &group, ROWS, &summary.quote);
     let head = table.remove(0);
     page.tables.push(Table {
-        title: run_title(&group, ROWS, &summary.quote),
+        title: run_title(&group, ROWS),
         head,
         rows: table,
     });
@@ -271,7 +271,7 @@ fn walk_forward(page: &mut Comparison, space: &Space, rows: &Rows, summary: &Sum
     let mut table = window_table(space, summary);
     let head = table.remove(0);
     page.tables.push(Table {
-        title: window_title(&summary.quote),
+        title: WINDOWS.to_owned(),
         head,
         rows: table,
     });
@@ -298,8 +298,8 @@ fn curve(name: String, row: &Row) -> Curve {
     }
 }
 
-/// What a table of trials has, with its units.
-pub fn run_title(group: &Group<'_>, most: usize, quote: &str) -> String {
+/// What a table of trials has.
+pub fn run_title(group: &Group<'_>, most: usize) -> String {
     let all = group.scores.len();
     let what = if all > most {
         format!("The best {most} of {all} trials (all are in runs.csv)")
@@ -312,16 +312,14 @@ pub fn run_title(group: &Group<'_>, most: usize, quote: &str) -> String {
     } else {
         ""
     };
-    format!("{what}; amounts in {quote}, Sharpe ratios a year{last}")
+    format!("{what}{last}")
 }
 
-/// What a table of windows has, with its units.
-pub fn window_title(quote: &str) -> String {
-    format!("Windows; amounts in {quote}, Sharpe ratios a year")
-}
+/// What a table of windows has.
+pub const WINDOWS: &str = "Windows";
 
-/// The best trials with their values and figures; the first row names the columns.
-pub fn run_table(space: &Space, group: &Group<'_>, most: usize) -> Vec<Vec<String>> {
+/// The best trials with their values and figures; the first row names the columns with their units.
+pub fn run_table(space: &Space, group: &Group<'_>, most: usize, quote: &str) -> Vec<Vec<String>> {
     let mut head = vec!["trial".to_owned()];
     head.extend(
         space
@@ -329,23 +327,20 @@ pub fn run_table(space: &Space, group: &Group<'_>, most: usize) -> Vec<Vec<Strin
             .iter()
             .map(|parameter| parameter.name.value.clone()),
     );
-    head.extend(
-        [
-            "net",
-            "holding",
-            "excess",
-            "spread",
-            "holdings",
-            "fees",
-            "Sharpe",
-            "deflated",
-            "drawdown",
-            "fills",
-            "quoted",
-            "state at the end",
-        ]
-        .map(str::to_owned),
-    );
+    head.extend([
+        format!("net, {quote}"),
+        format!("holding, {quote}"),
+        format!("excess, {quote}"),
+        format!("spread, {quote}"),
+        format!("holdings, {quote}"),
+        format!("fees, {quote}"),
+        "Sharpe a year".to_owned(),
+        "deflated, %".to_owned(),
+        format!("drawdown, {quote}"),
+        "fills".to_owned(),
+        "both sides quoted, %".to_owned(),
+        "state at the end".to_owned(),
+    ]);
     let mut table = vec![head];
     for score in best_rows(group, space, most) {
         table.push(run_cells(space, group, score));
@@ -383,16 +378,16 @@ fn run_cells(space: &Space, group: &Group<'_>, score: &Score<'_>) -> Vec<String>
         amount(&figures.holdings),
         amount(&figures.fees),
         ratio(sharpe),
-        deflated.map_or_else(|| "–".to_owned(), percent),
+        deflated.map_or_else(|| "–".to_owned(), percent_number),
         short(&figures.drawdown_max),
         figures.fills.to_string(),
-        format!("{:.1} %", figures.uptime * 100.0),
+        format!("{:.1}", figures.uptime * 100.0),
         pauses::with(stops::marked(figures), figures.pauses.as_ref()),
     ]);
     cells
 }
 
-/// Windows with what was chosen in them, what followed on test first; the first row names the columns.
+/// Windows with what was chosen in them, what followed on test first; the first row names the columns with their units.
 pub fn window_table(space: &Space, summary: &Summary) -> Vec<Vec<String>> {
     let parameters = space
         .parameters
@@ -400,26 +395,24 @@ pub fn window_table(space: &Space, summary: &Summary) -> Vec<Vec<String>> {
         .map(|parameter| &parameter.name.value);
     let mut head = vec!["window".to_owned(), "trial".to_owned()];
     head.extend(parameters.clone().cloned());
-    head.extend(
-        [
-            "test net",
-            "test excess",
-            "test Sharpe",
-            "test rank",
-            "test fills",
-            "train net",
-            "train excess",
-            "train Sharpe",
-            "deflated",
-            "train fills",
-            "train from",
-            "test from",
-            "to",
-            "test state at the end",
-            "train state at the end",
-        ]
-        .map(str::to_owned),
-    );
+    let quote = &summary.quote;
+    head.extend([
+        format!("test net, {quote}"),
+        format!("test excess, {quote}"),
+        "test Sharpe a year".to_owned(),
+        "test rank".to_owned(),
+        "test fills".to_owned(),
+        format!("train net, {quote}"),
+        format!("train excess, {quote}"),
+        "train Sharpe a year".to_owned(),
+        "deflated, %".to_owned(),
+        "train fills".to_owned(),
+        "train from".to_owned(),
+        "test from".to_owned(),
+        "to".to_owned(),
+        "test state at the end".to_owned(),
+        "train state at the end".to_owned(),
+    ]);
     let mut table = vec![head];
     let windows = summary.walk_forward.iter().flat_map(|walk| &walk.windows);
     for window in windows {
@@ -454,7 +447,7 @@ pub fn window_table(space: &Space, summary: &Summary) -> Vec<Vec<String>> {
         cells.push(fills(test));
         cells.extend(of(train));
         let deflated = train.and_then(|train| train.deflated?.probability);
-        cells.push(deflated.map_or_else(none, percent));
+        cells.push(deflated.map_or_else(none, percent_number));
         cells.push(fills(train));
         cells.extend(window.times.iter().cloned());
         cells

@@ -483,12 +483,17 @@ pub fn ratio(value: Option<f64>) -> String {
 
 /// A probability for display: never rounded to certainty.
 pub fn percent(p: f64) -> String {
+    format!("{} %", percent_number(p))
+}
+
+/// The same in a column whose name has the unit.
+pub fn percent_number(p: f64) -> String {
     if p > 0.999 {
-        "above 99.9 %".to_owned()
+        "above 99.9".to_owned()
     } else if p < 0.001 {
-        "below 0.1 %".to_owned()
+        "below 0.1".to_owned()
     } else {
-        format!("{:.1} %", p * 100.0)
+        format!("{:.1}", p * 100.0)
     }
 }
 

@@ -392,12 +392,12 @@ fn trials_that_stopped_are_ranked_behind_the_others_and_marked() {
     let places: Vec<_> = ranks.map(|rank| rank.unwrap().0).collect();
     assert_eq!(places[0], places[3]);
     assert!(places[1] < places[0], "{places:?}");
-    let title = crate::sweep::page::run_title(&group, 9, "USDC");
+    let title = crate::sweep::page::run_title(&group, 9);
     assert!(
         title.ends_with("; trials whose trading stopped behind the others"),
         "{title}"
     );
-    let table = crate::sweep::page::run_table(&space, &group, 9);
+    let table = crate::sweep::page::run_table(&space, &group, 9, "USDC");
     let states = table[1..]
         .iter()
         .map(|row| row.last().unwrap().starts_with("stopped: "));

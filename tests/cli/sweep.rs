@@ -669,9 +669,16 @@ fn tables_name_their_units_and_what_they_leave_out() {
     good(&output);
     let text = stdout(&output);
     assert!(
-        text.starts_with("The best 10 of 12 trials (all are in runs.csv); amounts in USDC, Sharpe ratios a year\n"),
+        text.starts_with("The best 10 of 12 trials (all are in runs.csv)\n"),
         "{text}"
     );
+    let head = text.lines().nth(1).unwrap();
+    for words in ["net, USDC  ", "Sharpe a year  ", "both sides quoted, %  "] {
+        assert!(head.contains(words), "{head}");
+    }
+    // Cells have none, so that a column is of numbers.
+    let best = text.lines().nth(2).unwrap();
+    assert!(!best.contains('%') && !best.contains("USDC"), "{best}");
     let page = |sweep: &Sweep| {
         let path = Path::new(&sweep.out("out")).join("sweep.html");
         std::fs::read_to_string(path).unwrap()
@@ -679,7 +686,8 @@ fn tables_name_their_units_and_what_they_leave_out() {
     let whole = page(&sweep);
     for words in [
         "12 runs, 12 trials compared on eth.csv",
-        "<h2>Trials, the best first; amounts in USDC, Sharpe ratios a year</h2>",
+        "<h2>Trials, the best first</h2>",
+        "both sides quoted, %</th>",
     ] {
         assert!(whole.contains(words), "{words}");
     }
