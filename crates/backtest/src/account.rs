@@ -305,3 +305,23 @@ fn unlock(locked: &mut SortedMap<TokenId, Amount>, token: TokenId, freed: Amount
         *locked = locked.saturating_sub(freed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_of_orders_that_are_forgotten_are_not_kept() {
+        let mut positions = Positions::default();
+        for (order, position) in [(5, 0), (7, 1), (6, 2)] {
+            positions.insert(order, position);
+        }
+        positions.remove(6);
+        positions.remove(4);
+        assert_eq!(positions.0, [(5, 0), (7, 1)]);
+        assert_eq!(
+            [5, 6, 7].map(|order| positions.get(order)),
+            [Some(0), None, Some(1)]
+        );
+    }
+}

@@ -5,7 +5,7 @@
 use cambist_core::order::{ClientOrderId, FillBy};
 use cambist_core::request::{OrderList, OrdersPage};
 use cambist_core::{Qty, StrategyId, TokenId};
-use cambist_market_data::Level;
+use cambist_market_data::{Level, Update, Visibility};
 
 use super::*;
 
@@ -291,4 +291,89 @@ fn pages_are_newest_first_and_old_ended_orders_are_removed() {
     assert_eq!(status(&mut exchange, 1, 70), Err(Reason::OrderNotFound));
     assert_eq!(status(&mut exchange, 2, 70), Err(Reason::OrderNotFound));
     assert_eq!(status(&mut exchange, 3, 70), Ok(OrderStatus::Processing));
+}
+
+/// Version and time of the depth at a second.
+fn stated(exchange: &mut SimulatedExchange, second: i64) -> (u64, VenueTime) {
+    let Ok(Reply::Depth(depth)) = exchange.answer(at(second), &Query::Depth(MarketId(0))) else {
+        panic!("no depth");
+    };
+    (depth.version, depth.timestamp)
+}
+
+#[test]
+fn a_depth_of_snapshots_has_a_version_for_every_change_and_the_time_of_its_snapshot() {
+    let mut exchange = exchange(&Assumptions::default());
+    let taken_at = |second| venue_time(at(second));
+    let (first, time) = stated(&mut exchange, 4);
+    assert_eq!(time, taken_at(0), "not the time of the answer");
+    assert_eq!(stated(&mut exchange, 5), (first, time), "nothing changed");
+    let (rows, mut before) = (&[(99, 7)], first);
+    let mut rises = |exchange: &mut SimulatedExchange, second, what: &str| {
+        let (version, time) = stated(exchange, 60);
+        assert!(version > before, "{what}: {version} after {before}");
+        assert_eq!(time, taken_at(second), "{what}");
+        before = version;
+    };
+    exchange.apply_snapshot(0, &snapshot(6, rows, &[(102, 5)]));
+    rises(&mut exchange, 6, "a snapshot");
+    for number in [1, 2] {
+        exchange
+            .submit(at(7), &order(number, Side::Buy, 98, 10))
+            .unwrap();
+        rises(&mut exchange, 6, "an order");
+    }
+    exchange.cancel(at(8), hash_of(1)).unwrap();
+    rises(&mut exchange, 6, "a cancel");
+    exchange.expire(at(60));
+    rises(&mut exchange, 6, "an expiry");
+}
+
+#[test]
+fn a_depth_of_events_has_a_version_for_every_change_and_the_time_of_the_answer() {
+    let recorded = RecordedMarket {
+        spec: market(),
+        is_snapshots: false,
+        fill_lots: 1,
+    };
+    let opening = Amounts::from([(BASE, 100), (QUOTE, 100_000)]);
+    let assumptions = Assumptions::default();
+    let made = SimulatedExchange::new(&[recorded], Vec::new(), opening, &assumptions, 60_000);
+    let mut exchange = made.unwrap();
+    let level = |second, side, price| Event {
+        exchange_time: at(second),
+        local_time: at(second),
+        visibility: Visibility::Both,
+        update: Update::Level {
+            side,
+            price: Price(price),
+            qty: Qty(5),
+        },
+    };
+    let mut versions = Vec::new();
+    let mut apply = |exchange: &mut SimulatedExchange, events: &[Event]| {
+        let second = 10 + i64::try_from(versions.len()).unwrap();
+        assert_eq!(exchange.apply_events(0, events, at(9)), events.len());
+        let (version, time) = stated(exchange, second);
+        assert_eq!(time, venue_time(at(second)));
+        versions.push(version);
+        // The levels that still cross are removed, which is a change of its own.
+        exchange.end_message(0);
+        versions.push(stated(exchange, second).0);
+    };
+    apply(
+        &mut exchange,
+        &[level(0, Side::Buy, 99), level(0, Side::Sell, 101)],
+    );
+    apply(&mut exchange, &[level(1, Side::Buy, 102)]);
+    assert_eq!(exchange.crossings(0), 1);
+    apply(&mut exchange, &[level(2, Side::Buy, 98)]);
+    let [first, same, crossed, settled, last, end] = versions[..] else {
+        panic!("{versions:?}");
+    };
+    assert!(first == same && last == end, "{versions:?}");
+    assert!(
+        same < crossed && crossed < settled && settled < last,
+        "{versions:?}"
+    );
 }

@@ -324,3 +324,100 @@ pub fn lot_decimals(market: &MarketSpec) -> u8 {
 fn multiple(data: Step, own: Step) -> Option<u64> {
     own.count(data.value(1)?).filter(|count| *count > 0)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
+    use cambist_core::{MarketId, Side, TokenId, TokenSpec};
+    use cambist_market_data::{EventSource, Report, Visibility};
+
+    use super::*;
+
+    /// Events that are read all at once, with a tick of twice the market's.
+    struct Block(Vec<Event>, Report);
+
+    impl EventSource for Block {
+        fn next_event(&mut self) -> cambist_market_data::Result<Option<&Event>> {
+            unreachable!("feeds read by the block")
+        }
+
+        fn next_events(&mut self, events: &mut Vec<Event>) -> cambist_market_data::Result<()> {
+            *events = std::mem::take(&mut self.0);
+            Ok(())
+        }
+
+        fn grid(&self) -> Grid {
+            Grid::parse("0.02", "0.1").unwrap()
+        }
+
+        fn report(&self) -> &Report {
+            &self.1
+        }
+    }
+
+    fn event(time: i64, price: u64, visibility: Visibility) -> Event {
+        Event {
+            exchange_time: Timestamp(time),
+            local_time: Timestamp(time),
+            visibility,
+            update: Update::Level {
+                side: Side::Buy,
+                price: Price(price),
+                qty: Qty(1),
+            },
+        }
+    }
+
+    fn feed(events: Vec<Event>) -> Feed {
+        let token = |id, decimals| TokenSpec {
+            id: TokenId(id),
+            symbol: "T".to_owned(),
+            decimals,
+            precision: decimals,
+            minimum: 1,
+            maximum: 1 << 90,
+            dust: 0,
+            enabled: true,
+        };
+        let market = MarketSpec::new(MarketId(0), "B-Q", token(0, 1), token(1, 3), 2, true);
+        let data = Recording::Events(Box::new(Block(events, Report::default())));
+        Feed::new(data, &market.unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_step_of_prices_is_that_of_the_rows_up_to_the_next_one() {
+        let prices = [30, 60, 45, 50];
+        let rows = (0..).zip(prices);
+        let mut feed = feed(
+            rows.map(|(time, price)| event(time, price, Visibility::Both))
+                .collect(),
+        );
+        let mut steps = Vec::new();
+        for _ in prices {
+            feed.advance(1).unwrap();
+            steps.push(feed.price_step().unwrap());
+        }
+        // In ticks of the market. What is at hand behind the next row does not count yet.
+        assert_eq!(steps, [60, 60, 30, 10]);
+    }
+
+    #[test]
+    fn rows_of_the_recorders_view_alone_are_passed_over() {
+        let mut feed = feed(vec![
+            event(1, 10, Visibility::Local),
+            event(2, 15, Visibility::Both),
+            event(3, 10, Visibility::Local),
+            event(4, 20, Visibility::Exchange),
+        ]);
+        let mut seen = Vec::new();
+        loop {
+            feed.advance(1).unwrap();
+            if feed.time() == NEVER {
+                break;
+            }
+            seen.push((feed.time(), feed.price_step().unwrap()));
+        }
+        assert_eq!(seen, [(Timestamp(2), 30), (Timestamp(4), 10)]);
+    }
+}

@@ -6,7 +6,8 @@
 mod common;
 
 use cambist_backtest::{
-    Assumptions, Backtest, BacktestError, ClockSteps, FeeBips, LatencyRange, RateLimit, Report,
+    Assumptions, Backtest, BacktestError, ClockSteps, FeeBips, FillRow, LatencyRange, Progress,
+    RateLimit, Report, SampleRow, Sink,
 };
 use cambist_core::strategy::{Strategy, Targets, View};
 use cambist_core::venue::FeeToken;
@@ -480,6 +481,36 @@ fn events_that_are_read_by_the_block_make_the_same_run() {
             }
         }
     }
+}
+
+/// Progress is due at whole numbers of rows, wherever the blocks end that the rows are read by.
+#[test]
+fn progress_is_reported_of_every_so_many_rows() {
+    struct Reported(Vec<u64>);
+    impl Sink for Reported {
+        fn fill(&mut self, _: &FillRow) -> std::io::Result<()> {
+            Ok(())
+        }
+        fn sample(&mut self, _: &SampleRow) -> std::io::Result<()> {
+            Ok(())
+        }
+        fn progress(&mut self, progress: Progress) {
+            self.0.push(progress.rows);
+        }
+    }
+    const EVERY: u64 = 1 << 18;
+    let row = |n: i64| {
+        let side = if n % 2 == 0 { Side::Buy } else { Side::Sell };
+        let price = 250_000_u64.wrapping_add_signed(if n % 2 == 0 { -10 } else { 10 });
+        // Many rows of one time are applied at once.
+        level(n / 100_000, side, price, 20_000 + n.unsigned_abs() % 7)
+    };
+    let count = i64::try_from(2 * EVERY + 700).unwrap();
+    let data = events_by(1_000, (0..count).map(row).collect());
+    let mut reported = Reported(Vec::new());
+    let run = Backtest::new(setup(data, fast())).unwrap();
+    assert!(run.run(&mut reported).is_ok());
+    assert_eq!(reported.0, [EVERY, 2 * EVERY]);
 }
 
 fn second_market() -> (MarketSpec, TokenId) {
