@@ -292,6 +292,7 @@ fn decode(
     let last = prices.get_mut(usize::from(kind)).ok_or(Nonsense)?;
     let last = &mut last[usize::from(side == Side::Sell)];
     let price = Price(last.wrapping_add_signed(unzigzag(price)));
+    // A cancel has none, and needs no check for it.
     times.no_price = price.0 == 0 && kind != CANCEL;
     let qty = Qty(qty);
     let update = match kind {

@@ -32,6 +32,11 @@ fn level(ms: i64, price: u64) -> Event {
 
 /// A segment of these events in frames of up to 1,000, whatever they are: a writer refuses some.
 fn segment(events: &[Event]) -> PathBuf {
+    segment_without(events, None)
+}
+
+/// The same, from which a frame is missing.
+fn segment_without(events: &[Event], missing: Option<usize>) -> PathBuf {
     let header = Header {
         market: "ETH-USDC".to_owned(),
         grid: Grid::parse("0.01", "0.001").unwrap(),
@@ -48,8 +53,10 @@ fn segment(events: &[Event]) -> PathBuf {
         payload.extend_from_slice(&events[0].exchange_time.0.to_le_bytes());
         payload.extend_from_slice(&records.heads);
         payload.extend_from_slice(&records.values);
-        bytes.extend_from_slice(&frame::head(&payload));
-        bytes.extend_from_slice(&payload);
+        if missing != Some(at) {
+            bytes.extend_from_slice(&frame::head(&payload));
+            bytes.extend_from_slice(&payload);
+        }
     }
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let name = format!("cambist-events-{}-{number}.mkt", std::process::id());
@@ -160,4 +167,24 @@ fn an_event_more_than_three_months_later_is_no_gap() {
     assert_eq!((kept.len(), error), (2, None), "a gap of three months");
     assert_eq!(report.skipped(DefectKind::Gap), 1);
     fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn events_behind_a_frame_that_is_missing_are_not_read() {
+    let events: Vec<_> = (0..3_500).map(|ms| level(ms, 268_450)).collect();
+    for missing in [1, 2] {
+        let path = segment_without(&events, Some(missing));
+        let before = &events[..1_000 * missing];
+        let (kept, error, _) = read(&path, "");
+        assert_eq!(kept, before);
+        let what = format!(
+            "row {}: damaged: frames before this row are missing",
+            kept.len()
+        );
+        assert!(error.unwrap().ends_with(&what), "{missing}");
+        let (kept, error, report) = read(&path, "damaged");
+        assert_eq!((&kept[..], error), (before, None));
+        assert_eq!(report.skipped(DefectKind::Damaged), 1);
+        fs::remove_file(path).unwrap();
+    }
 }
