@@ -1,9 +1,9 @@
 //! Metrics of feeds: what became of their answers, and when the newest book arrived.
 
 use cambist_market_data::Timestamp;
-use prometheus::core::Collector;
-use prometheus::{Gauge, GaugeVec, IntCounter, IntCounterVec, Opts, Registry};
+use prometheus::{Gauge, GaugeVec, IntCounter, IntCounterVec, Registry};
 
+use super::metrics::Maker;
 use crate::feeds::FeedErrorKind;
 
 /// The label `feed` of a market's depth; a source of reference prices has its name after `reference:`.
@@ -21,26 +21,22 @@ pub struct FeedMetrics {
 impl FeedMetrics {
     /// Metrics without a series.
     pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let answers = Opts::new(
-            "cambist_feed_answers_total",
-            "Polls of a public feed by result; \"book\" is an answer with a book that counts.",
-        );
-        let book_time = Opts::new(
-            "cambist_feed_book_timestamp_seconds",
-            "Unix time at which the newest book of a public feed that counts arrived; 0 before the first.",
-        );
-        let made = Self {
-            answers: IntCounterVec::new(answers, &["market", "feed", "result"])?,
-            book_time: GaugeVec::new(book_time, &["market", "feed"])?,
-        };
-        let all: [Box<dyn Collector>; 2] = [
-            Box::new(made.answers.clone()),
-            Box::new(made.book_time.clone()),
-        ];
-        for collector in all {
-            registry.register(collector)?;
-        }
-        Ok(made)
+        Self::made_by(&Maker::new(registry))
+    }
+
+    pub(super) fn made_by(m: &Maker) -> Result<Self, prometheus::Error> {
+        Ok(Self {
+            answers: m.counters(
+                "cambist_feed_answers_total",
+                "Polls of a public feed by result; \"book\" is an answer with a book that counts.",
+                &["market", "feed", "result"],
+            )?,
+            book_time: m.gauges(
+                "cambist_feed_book_timestamp_seconds",
+                "Unix time at which the newest book of a public feed that counts arrived; 0 before the first.",
+                &["market", "feed"],
+            )?,
+        })
     }
 
     /// The series of a market's depth.

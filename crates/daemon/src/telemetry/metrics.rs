@@ -1,5 +1,5 @@
-//! Metrics of the event loop: names, help texts, labels. Their existing series are in `label_sets`; feeds, portfolio,
-//! profit and loss, process and recording have metrics of their own beside it.
+//! Metrics: names, help texts, labels. Their existing series are in `label_sets`; feeds, portfolio and process have metrics
+//! of their own beside it. docs/metrics.md lists all of them.
 
 use prometheus::core::Collector;
 use prometheus::{
@@ -116,20 +116,47 @@ pub(super) type Made<T> = Result<T, prometheus::Error>;
 /// Registers the metrics.
 pub(super) struct Maker {
     registry: Registry,
+    /// A row of docs/metrics.md for each.
+    #[cfg(test)]
+    pub(super) rows: std::cell::RefCell<Vec<String>>,
 }
 
 impl Maker {
-    fn keep<T: Collector + Clone + 'static>(&self, made: Made<T>) -> Made<T> {
+    pub(super) fn new(registry: &Registry) -> Self {
+        Self {
+            registry: registry.clone(),
+            #[cfg(test)]
+            rows: std::cell::RefCell::default(),
+        }
+    }
+
+    pub(super) fn keep<T: Collector + Clone + 'static>(&self, made: Made<T>) -> Made<T> {
         let made = made?;
         self.registry.register(Box::new(made.clone()))?;
+        #[cfg(test)]
+        super::metrics_tests::describe(&made, &mut self.rows.borrow_mut());
         Ok(made)
     }
 
-    fn gauge(&self, name: &str, help: &str) -> Made<Gauge> {
+    /// The metric that states the program's version and configuration.
+    pub(super) fn build_info(&self, revision: &str, config_hash: &str) -> Made<()> {
+        let build = self.wholes(
+            "cambist_build_info",
+            "Build facts of the running binary; value is always 1.",
+            &["version", "revision", "config_hash"],
+        )?;
+        let version = env!("CARGO_PKG_VERSION");
+        build
+            .with_label_values(&[version, revision, config_hash])
+            .set(1);
+        Ok(())
+    }
+
+    pub(super) fn gauge(&self, name: &str, help: &str) -> Made<Gauge> {
         self.keep(Gauge::new(name, help))
     }
 
-    fn whole(&self, name: &str, help: &str) -> Made<IntGauge> {
+    pub(super) fn whole(&self, name: &str, help: &str) -> Made<IntGauge> {
         self.keep(IntGauge::new(name, help))
     }
 
@@ -142,7 +169,7 @@ impl Maker {
         self.keep(Histogram::with_opts(opts))
     }
 
-    fn counters(&self, name: &str, help: &str, labels: &[&str]) -> Made<IntCounterVec> {
+    pub(super) fn counters(&self, name: &str, help: &str, labels: &[&str]) -> Made<IntCounterVec> {
         self.keep(IntCounterVec::new(Opts::new(name, help), labels))
     }
 
@@ -160,18 +187,19 @@ impl Maker {
 }
 
 impl Metrics {
+    pub(super) fn new(about: &About) -> Made<Self> {
+        Self::made_by(&Maker::new(&Registry::new()), about)
+    }
+
     #[expect(
         clippy::too_many_lines,
         reason = "one entry a metric: the table is the documentation"
     )]
-    pub(super) fn new(about: &About) -> Made<Self> {
-        let m = Maker {
-            registry: Registry::new(),
-        };
+    pub(super) fn made_by(m: &Maker, about: &About) -> Made<Self> {
         let metrics = Self {
-            process: Process::new(&m.registry)?,
-            portfolio: PortfolioGauges::new(&m)?,
-            feeds: FeedMetrics::new(&m.registry)?,
+            process: Process::new(m)?,
+            portfolio: PortfolioGauges::new(m)?,
+            feeds: FeedMetrics::made_by(m)?,
             start_timestamp: m.gauge(
                 "cambist_start_timestamp_seconds",
                 "Unix time at which the process became ready to trade.",
@@ -557,15 +585,7 @@ impl Metrics {
             )?,
             registry: m.registry.clone(),
         };
-        let build = m.wholes(
-            "cambist_build_info",
-            "Build facts of the running binary; value is always 1.",
-            &["version", "revision", "config_hash"],
-        )?;
-        let version = env!("CARGO_PKG_VERSION");
-        build
-            .with_label_values(&[version, &about.revision, &about.config_hash])
-            .set(1);
+        m.build_info(&about.revision, &about.config_hash)?;
         let reload = m.whole(
             "cambist_config_last_reload_successful",
             "Whether the last configuration reload was accepted.",

@@ -513,6 +513,8 @@ pub(crate) fn seconds(micros: u64) -> f64 {
 }
 
 #[cfg(test)]
+mod metrics_tests;
+#[cfg(test)]
 mod monitoring_tests;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -2,8 +2,9 @@
 //!
 //! `prometheus` has them with its feature `process`, which brings a parser of all of `/proc` for these three files.
 
-use prometheus::core::Collector;
-use prometheus::{Counter, Gauge, IntCounterVec, IntGauge, Opts, Registry};
+use prometheus::{Counter, Gauge, IntCounterVec, IntGauge};
+
+use super::metrics::{Made, Maker};
 
 /// Gauges of the process.
 pub(super) struct Process {
@@ -16,37 +17,27 @@ pub(super) struct Process {
 }
 
 impl Process {
-    pub(super) fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
+    pub(super) fn new(m: &Maker) -> Made<Self> {
         let process = Self {
-            memory: IntGauge::new(
+            memory: m.whole(
                 "process_resident_memory_bytes",
                 "Resident memory size in bytes.",
             )?,
-            fds: IntGauge::new("process_open_fds", "Open file descriptors.")?,
-            fds_max: IntGauge::new("process_max_fds", "File descriptor limit.")?,
-            cpu: Counter::new("process_cpu_seconds_total", "CPU time used.")?,
-            start: Gauge::new(
+            fds: m.whole("process_open_fds", "Open file descriptors.")?,
+            fds_max: m.whole("process_max_fds", "File descriptor limit.")?,
+            cpu: m.keep(Counter::new("process_cpu_seconds_total", "CPU time used."))?,
+            start: m.gauge(
                 "process_start_time_seconds",
                 "Start time since the epoch in seconds.",
             )?,
-            log_lines: IntCounterVec::new(
-                Opts::new("cambist_log_messages_total", "Log lines by level."),
+            log_lines: m.counters(
+                "cambist_log_messages_total",
+                "Log lines by level.",
                 &["level"],
             )?,
         };
         for (level, _) in super::log::lines() {
             process.log_lines.with_label_values(&[level]);
-        }
-        let all: [Box<dyn Collector>; 6] = [
-            Box::new(process.memory.clone()),
-            Box::new(process.fds.clone()),
-            Box::new(process.fds_max.clone()),
-            Box::new(process.cpu.clone()),
-            Box::new(process.start.clone()),
-            Box::new(process.log_lines.clone()),
-        ];
-        for collector in all {
-            registry.register(collector)?;
         }
         Ok(process)
     }

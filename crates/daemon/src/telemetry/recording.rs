@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use prometheus::{IntGaugeVec, Opts, Registry};
+use prometheus::Registry;
 use rust_decimal::prelude::ToPrimitive;
 use serde_json::{Value, json};
 
 use super::TelemetryError;
 use super::feeds::{FeedMetrics, FeedSeries};
+use super::metrics::Maker;
 use super::process::Process;
 use crate::config::Daemon;
 use cambist_core::Time;
@@ -40,22 +41,10 @@ impl RecordingStatus {
     /// Status of a run in which no feed has answered.
     pub fn new(config: &Daemon, clock: Clock) -> Result<Self, TelemetryError> {
         let registry = Registry::new();
-        let process = Process::new(&registry)?;
-        let feeds = FeedMetrics::new(&registry)?;
-        let build = IntGaugeVec::new(
-            Opts::new(
-                "cambist_build_info",
-                "Build facts of the running binary; value is always 1.",
-            ),
-            &["version", "revision", "config_hash"],
-        )?;
-        registry.register(Box::new(build.clone()))?;
-        let version = env!("CARGO_PKG_VERSION");
+        let m = Maker::new(&registry);
+        let (process, feeds) = (Process::new(&m)?, FeedMetrics::made_by(&m)?);
         let revision = cambist_host::program::build().revision;
-        let config_hash = config.source.hash();
-        build
-            .with_label_values(&[version, revision, &config_hash])
-            .set(1);
+        m.build_info(revision, &config.source.hash())?;
         let markets = config.markets.iter().map(|market| {
             let name = market.name.value.clone();
             let poll_ms = market.feed.as_ref().map_or(0, |feed| feed.poll_ms);
@@ -74,9 +63,9 @@ impl RecordingStatus {
             clock,
             began: clock.now(),
             facts: json!({
-                "version": version,
+                "version": env!("CARGO_PKG_VERSION"),
                 "revision": revision,
-                "config_hash": config_hash,
+                "config_hash": config.source.hash(),
                 "mode": config.mode.name(),
                 "sends_orders": false,
                 "state": "recording",

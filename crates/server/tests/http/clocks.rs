@@ -109,6 +109,30 @@ fn after_a_start_with_a_wrong_clock_time_continues_and_its_lead_is_reported() {
     });
 }
 
+/// The rows of docs/metrics.md about the exchange: name, type, help text.
+fn listed() -> Vec<&'static str> {
+    let document = include_str!("../../../../docs/metrics.md");
+    let mut parts = document.split("\n## ");
+    let exchange = parts.find(|part| part.starts_with("The exchange"));
+    let lines = exchange.unwrap().lines();
+    lines.filter(|line| line.starts_with("| `")).collect()
+}
+
+/// The same of a page.
+fn shown_rows(page: &str) -> Vec<String> {
+    let described = page.split("# HELP ").skip(1);
+    let mut rows: Vec<_> = described
+        .map(|metric| {
+            let (name, rest) = metric.split_once(' ').unwrap();
+            let (help, rest) = rest.split_once("\n# TYPE ").unwrap();
+            let kind = rest.lines().next().unwrap().trim_start_matches(name).trim();
+            format!("| `{name}` | {kind} | {help} |")
+        })
+        .collect();
+    rows.sort();
+    rows
+}
+
 #[test]
 fn the_free_space_of_the_data_folder_is_a_metric() {
     let page = |exchange: &Exchange| {
@@ -132,6 +156,7 @@ fn the_free_space_of_the_data_folder_is_a_metric() {
     let free = value(&shown, names[0]).unwrap();
     assert!((1..1 << 60).contains(&free), "{free}");
     assert_eq!(value(&shown, names[1]), Some(123));
+    assert_eq!(listed(), shown_rows(&shown), "rows of docs/metrics.md");
     // Where nothing is written there is no disk.
     let shown = page(&Exchange::start());
     assert_eq!(
