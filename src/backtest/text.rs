@@ -201,10 +201,11 @@ fn activity(report: &Report) -> Vec<Vec<String>> {
     row(
         "fills learnt after",
         format!(
-            "{} median, {} p99, {} at most",
+            "{} median, {} p99, {} at most; {} not learnt at the end",
             ms(late.p50_ms),
             ms(late.p99_ms),
-            ms(late.max_ms)
+            ms(late.max_ms),
+            late.unlearnt
         ),
     );
     let by_end = &report.orders_by_end;

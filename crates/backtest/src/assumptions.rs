@@ -186,7 +186,7 @@ impl Assumptions {
         });
         sentences.push(match self.fill_rule {
             FillRule::Available => {
-                "An order fills by at most the quantity that was traded or newly listed at its price or beyond."
+                "An order that rests fills by at most the quantity that was traded or newly listed at its price or beyond. One that takes fills from the listed levels; what it took from a level is gone, and only what the recording adds to the level later is available."
                     .to_owned()
             }
             FillRule::WholeOrder => {

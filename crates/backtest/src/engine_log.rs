@@ -176,6 +176,11 @@ impl EngineLog {
         }
     }
 
+    /// Orders with trades that the engine has not detected.
+    pub fn undetected_orders(&self) -> impl Iterator<Item = u64> {
+        self.undetected.keys().copied()
+    }
+
     /// Number of trades that the engine had not detected.
     pub fn undetected(&self) -> u64 {
         self.undetected

@@ -437,7 +437,8 @@ impl SimulatedExchange {
     }
 
     /// The depth of a market: recorded levels and our orders. Recorded levels that cross our orders have traded with
-    /// them and are left out.
+    /// them and are left out. An order whose end is not reported yet is shown only while no recorded level crosses it:
+    /// these have not traded with it.
     fn depth(&mut self, now: Timestamp, market: usize) -> Depth {
         let account = self.reported_account.as_ref().unwrap_or(&self.account);
         let Market {
@@ -450,7 +451,11 @@ impl SimulatedExchange {
         } = &mut self.markets[market];
         simulator.write_snapshot(self.depth_levels, levels);
         for order in account.open() {
-            if order.order.market == spec.id {
+            let can_fill = || {
+                let known = self.account.get(order.order.client_id.number);
+                known.is_some_and(|order| !order.report.status.is_final())
+            };
+            if order.order.market == spec.id && (!crosses(levels, order) || can_fill()) {
                 show_own(levels, order, spec);
             }
         }
@@ -560,6 +565,13 @@ impl SimulatedExchange {
     pub fn unknown_orders(&self, market: usize) -> u64 {
         self.markets[market].simulator.unknown_orders()
     }
+}
+
+/// Whether recorded levels cross an order of ours.
+fn crosses(levels: &Snapshot, order: &AccountOrder) -> bool {
+    let (side, price) = (order.order.side, order.order.price);
+    let best = levels.side(side.opposite()).first();
+    best.is_some_and(|level| side.reaches(price, level.price))
 }
 
 /// Adds the rest of an order of ours to the levels of its market, in place of the levels that cross it.

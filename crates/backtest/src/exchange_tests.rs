@@ -252,6 +252,31 @@ fn lists_balances_and_depth_lag() {
     assert_eq!(levels(&mut exchange, 3)[1], [(101, 5), (102, 60), (103, 8)]);
 }
 
+/// An order that has filled is listed until its fill is reported. The levels that are behind its price now have not traded
+/// with it.
+#[test]
+fn an_order_whose_fill_is_not_reported_removes_no_level() {
+    let mut exchange = exchange(&Assumptions {
+        visibility_lag_us: 2_000_000,
+        ..Assumptions::default()
+    });
+    exchange
+        .submit(at(1), &order(1, Side::Buy, 100, 3))
+        .unwrap();
+    exchange.apply_snapshot(0, &snapshot(4, &[(98, 9)], &[(100, 20), (103, 8)]));
+    assert_eq!(status(&mut exchange, 1, 5), Ok(OrderStatus::Processing));
+    let [bids, asks] = levels(&mut exchange, 5);
+    assert_eq!(
+        (&bids[..], &asks[..]),
+        (&[(98, 9)][..], &[(100, 20), (103, 8)][..])
+    );
+    // It is shown while no level crosses it.
+    exchange.apply_snapshot(0, &snapshot(5, &[(98, 9)], &[(101, 20)]));
+    assert_eq!(levels(&mut exchange, 5)[0], [(100, 3), (98, 9)]);
+    assert_eq!(levels(&mut exchange, 6)[0], [(98, 9)]);
+    assert_eq!(status(&mut exchange, 1, 6), Ok(OrderStatus::Processed));
+}
+
 #[test]
 fn pages_are_newest_first_and_old_ended_orders_are_removed() {
     let mut exchange = exchange(&Assumptions::default());

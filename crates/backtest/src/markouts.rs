@@ -159,7 +159,8 @@ struct Horizon {
     pending: VecDeque<Pending>,
     /// Both sides, bids, asks.
     moments: [Moments; 3],
-    without_mid: u64,
+    /// By side.
+    without_mid: [u64; 2],
 }
 
 /// The markouts of a run.
@@ -196,7 +197,7 @@ impl Default for Markouts {
             seconds,
             pending: VecDeque::new(),
             moments: [Moments::default(); 3],
-            without_mid: 0,
+            without_mid: [0; 2],
         };
         Self {
             horizons: HORIZONS_S.map(horizon),
@@ -242,7 +243,7 @@ impl Markouts {
                         horizon.moments[0].add(span, weight, value);
                         horizon.moments[1 + pending.side as usize].add(span, weight, value);
                     }
-                    None => horizon.without_mid += 1,
+                    None => horizon.without_mid[pending.side as usize] += 1,
                 }
             }
         }
@@ -255,8 +256,12 @@ impl Markouts {
             let sides = names.into_iter().zip(&horizon.moments);
             sides.map(move |(side, moments)| {
                 let end = |sign: f64| Some(sign.mul_add(moments.band()?, moments.mean()));
-                let waiting = horizon.pending.iter();
-                let waiting = waiting.filter(|p| side == "all" || p.side.name() == side);
+                let is_counted = |of: Side| side == "all" || of.name() == side;
+                let waiting = horizon.pending.iter().filter(|p| is_counted(p.side));
+                let each = Side::BOTH.into_iter().zip(horizon.without_mid);
+                let without_mid = each
+                    .filter(|(of, _)| is_counted(*of))
+                    .map(|(_, count)| count);
                 MarkoutReport {
                     horizon_s: horizon.seconds,
                     side,
@@ -265,12 +270,7 @@ impl Markouts {
                     mean_bps: (moments.fills > 0).then(|| moments.mean()),
                     low_bps: end(-1.0),
                     high_bps: end(1.0),
-                    left_out: waiting.count() as u64
-                        + if side == "all" {
-                            horizon.without_mid
-                        } else {
-                            0
-                        },
+                    left_out: waiting.count() as u64 + without_mid.sum::<u64>(),
                 }
             })
         });

@@ -1,6 +1,6 @@
 //! The report of a run: results, assumptions, problems.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::event::{Amounts, TradingState};
 use cambist_core::{Amount, MarketSpec, Price, Reason, Side, Time, TokenId};
@@ -297,9 +297,10 @@ impl EquityReport {
 }
 
 impl Ratios {
-    fn new(orders: &Orders, ends: &Ends, requests: &Requests) -> Self {
+    /// `open_filled`: orders with fills whose end the engine does not know.
+    fn new(orders: &Orders, ends: &Ends, open_filled: u64, requests: &Requests) -> Self {
         let share = |part: u64, of: u64| (of > 0).then(|| float(part) / float(of));
-        let filled = ends.filled.saturating_add(ends.partly_filled);
+        let filled = ends.filled + ends.partly_filled + open_filled;
         Self {
             filled: share(filled, orders.submitted),
             cancelled: share(orders.cancelled, orders.submitted),
@@ -577,6 +578,8 @@ pub struct Source<'a> {
     pub sample_ms: u64,
     pub depth_ms: u64,
     pub markouts: &'a Markouts,
+    /// Number of fills at moments without a mid.
+    pub fills_without_mid: u64,
     /// `price_floor` and `price_ceiling` of each market.
     pub bands: &'a [[Price; 2]],
 }
@@ -660,7 +663,12 @@ pub fn build(source: &Source<'_>) -> Report {
         quote_volume: volumes(|row| row.quote_volume, false),
         markouts: source.markouts.report(),
         detection: detection(source.log),
-        ratios: Ratios::new(&polled.orders, &polled.ends, &polled.requests),
+        ratios: Ratios::new(
+            &polled.orders,
+            &polled.ends,
+            open_filled(source),
+            &polled.requests,
+        ),
         orders_by_end: OrdersByEnd::new(
             polled.orders.submitted,
             &polled.ends,
@@ -710,6 +718,12 @@ fn assumed(source: &Source<'_>) -> Vec<String> {
     if trades > 0 {
         assumed.push(format!(
             "The {trades} fills of the daemon that recorded the data count as trades of their size at their price, at the time at which that daemon learnt of them; trades that reached none of its orders are not known."
+        ));
+    }
+    if source.fills_without_mid > 0 {
+        assumed.push(format!(
+            "{} of the fills happened while a side of the recorded book was empty: they count at the last mid before.",
+            source.fills_without_mid
         ));
     }
     for (spec, marks) in source.markets.iter().zip(&source.performance.marks) {
@@ -785,6 +799,15 @@ fn unused(source: &Source<'_>, index: usize) -> Vec<String> {
         ));
     }
     found
+}
+
+/// Number of orders with fills whose end the engine does not know: they are open, or the engine has not learnt of a fill.
+fn open_filled(source: &Source<'_>) -> u64 {
+    let open = source.exchange.open_orders();
+    let open = open.iter().filter(|row| row.base_filled > 0);
+    let open: BTreeSet<u64> = open.map(|row| row.order.number).collect();
+    open.union(&source.log.undetected_orders().collect())
+        .count() as u64
 }
 
 fn detection(log: &EngineLog) -> Detection {

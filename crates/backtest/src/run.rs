@@ -109,6 +109,7 @@ pub struct Backtest {
     now: Timestamp,
     rows: u64,
     fills: u64,
+    fills_without_mid: u64,
     performance: Performance,
     markouts: Markouts,
     /// `price_floor` and `price_ceiling` of each market.
@@ -211,6 +212,7 @@ impl Backtest {
             now: Timestamp(0),
             rows: 0,
             fills: 0,
+            fills_without_mid: 0,
             markouts: Markouts::default(),
             curves: Curves::new(kinds.len()),
             opening: setup.opening,
@@ -443,6 +445,7 @@ impl Backtest {
                 engine.log.fills_after_stop += 1;
             }
             self.fills += 1;
+            self.fills_without_mid += u64::from(mid.is_none());
             let row = FillRow {
                 time: execution.time,
                 order: execution.order,
@@ -473,9 +476,7 @@ impl Backtest {
     /// Performs everything that is due now, in a fixed order.
     fn perform_due(&mut self, sink: &mut dyn Sink) -> Result<(), BacktestError> {
         self.exchange.expire(self.now);
-        let exchange = &self.exchange;
-        self.markouts
-            .take_due(self.now, |market| mid(exchange, usize::from(market.0)));
+        self.take_markouts();
         while let Some(planned) = self.schedule.pop_due(self.now) {
             match planned {
                 Planned::Arrival(id, sent, request) => self.arrive(id, sent, request),
@@ -656,6 +657,13 @@ impl Backtest {
         Ok(())
     }
 
+    /// Takes the mids that markouts wait for.
+    fn take_markouts(&mut self) {
+        let exchange = &self.exchange;
+        self.markouts
+            .take_due(self.now, |market| mid(exchange, usize::from(market.0)));
+    }
+
     fn finish(mut self, sink: &mut dyn Sink) -> Result<Finished, BacktestError> {
         if self.to < NEVER && !self.data_ended {
             self.now = self.to.max(self.now);
@@ -668,6 +676,7 @@ impl Backtest {
         for index in 0..self.markets.len() {
             self.mark(index);
         }
+        self.take_markouts();
         if self.sampled_at != Some(self.now) {
             // A market without a mid at the end has the value of its last one, as in profit and loss.
             let performance = &self.performance;
@@ -701,6 +710,7 @@ impl Backtest {
             ended,
             rate_limited: self.limiter.as_ref().map_or(0, RateLimiter::refused),
             markouts: &self.markouts,
+            fills_without_mid: self.fills_without_mid,
             bands: &self.bands,
             depth_ms: self.depth_ms,
             sample_ms: self.sample_nanos.unsigned_abs() / 1_000_000,

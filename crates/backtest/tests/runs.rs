@@ -5,6 +5,8 @@
 
 mod common;
 
+use std::collections::BTreeSet;
+
 use cambist_backtest::{
     Assumptions, Backtest, BacktestError, ClockSteps, FeeBips, FillRow, LatencyRange, Progress,
     RateLimit, Report, SampleRow, Sink,
@@ -110,7 +112,27 @@ fn check_holding(report: &Report, kept: &Kept) {
     assert!(apart <= unit, "{first} {last} {holding}");
 }
 
+/// Counts of fills: orders with fills, fills without a mid, and markouts, of all and of each side.
+fn check_fills(report: &Report, kept: &Kept) {
+    let fills = &kept.fills;
+    let orders: BTreeSet<_> = fills.iter().map(|fill| fill.order).collect();
+    let share = |count: usize| u32::try_from(count).map(f64::from).unwrap();
+    let submitted = usize::try_from(report.orders.submitted).unwrap();
+    let filled = share(orders.len()) / share(submitted);
+    assert_eq!(report.ratios.filled, (submitted > 0).then_some(filled));
+    let without_mid = fills.iter().filter(|fill| fill.mid.is_none()).count();
+    let stated = format!("{without_mid} of the fills happened while a side");
+    let is_stated = report.assumed.iter().any(|line| line.contains(&stated));
+    assert_eq!(is_stated, without_mid > 0, "{:?}", report.assumed);
+    for markout in &report.markouts {
+        let of = |fill: &&FillRow| markout.side == "all" || markout.side == fill.side.name();
+        let counted = fills.iter().filter(of).count() as u64;
+        assert_eq!(markout.fills + markout.left_out, counted, "{markout:?}");
+    }
+}
+
 fn check_books(report: &Report, kept: &Kept) {
+    check_fills(report, kept);
     let [base, quote] = held_after(kept);
     let last = kept.samples.last().unwrap();
     assert_eq!((last.base, last.quote), (base, quote));
@@ -193,6 +215,25 @@ fn a_swinging_market_fills_and_the_accounts_are_correct() {
         late.p50_ms.unwrap() > 50.0 && late.max_ms.unwrap() < 5_000.0,
         "{late:?}"
     );
+}
+
+#[test]
+fn markouts_that_are_due_at_the_last_row_have_its_mid() {
+    let mut at_last = 0;
+    let mid = |n: i64| 250_000 + 500 * u64::from(n / 10 % 2 == 1);
+    for seconds in 310..322 {
+        let rows = (0..seconds).map(|n| book(n * 1_000, mid(n)));
+        let (report, kept) = run(setup(snapshots(rows.collect()), fast()));
+        let last = kept.samples.last().unwrap().time;
+        for markout in report.markouts.iter().filter(|row| row.side == "all") {
+            let nanos = i64::from(markout.horizon_s) * 1_000_000_000;
+            let due = kept.fills.iter().map(|fill| fill.time.plus_nanos(nanos));
+            let beyond = due.clone().filter(|due| *due > last).count() as u64;
+            assert_eq!(markout.left_out, beyond, "{markout:?}");
+            at_last += due.filter(|due| *due == last).count();
+        }
+    }
+    assert!(at_last >= 4, "{at_last}");
 }
 
 /// A book without one of its sides has no mid: what is held then counts at the last one, in equity as in profit and loss.
@@ -715,6 +756,23 @@ fn equal_inputs_give_equal_results_and_other_seeds_others() {
     assert_ne!(one, of(2));
 }
 
+/// A side that is empty when an order fills: the fill counts at the mid before, and the report states how many did.
+#[test]
+fn fills_without_a_mid_are_stated() {
+    let mut rows = swinging(1_800, 3_000);
+    let mut before = rows[0].clone();
+    for row in &mut rows {
+        let rose = row.bids[0].price > before.bids[0].price;
+        before = row.clone();
+        if rose {
+            row.asks.clear();
+        }
+    }
+    let (report, kept) = run(setup(snapshots(rows), fast()));
+    check_books(&report, &kept);
+    assert!(kept.fills.iter().any(|fill| fill.mid.is_none()));
+}
+
 #[test]
 fn a_visibility_lag_delays_detection_only() {
     let lagging = Assumptions {
@@ -725,6 +783,14 @@ fn a_visibility_lag_delays_detection_only() {
     check_books(&report, &kept);
     let late = report.detection;
     assert!(late.p50_ms.unwrap() >= 3_000.0, "{late:?}");
+    // The book of the data is never empty, and no order that has filled empties it.
+    for side in &report.sides {
+        let empty_s = side
+            .withheld_s
+            .iter()
+            .find(|(reason, _)| *reason == "empty_book");
+        assert_eq!(empty_s, None, "{side:?}");
+    }
 }
 
 #[test]

@@ -66,16 +66,26 @@ impl Taken {
         }
     }
 
-    /// The recording has a new quantity for a level, which is all available.
+    /// The recording has a new quantity for a level. Only what is added to it is available again: of a decrease it is not
+    /// known whose quantity went, and what we took is never more than what is listed.
     #[inline]
-    pub fn renew(&mut self, side: Side, price: Price) {
+    pub fn limit(&mut self, side: Side, price: Price, listed: Qty) {
         if !self.0.is_empty() {
-            self.0.retain(|t| t.0 != side || t.1 != price);
+            self.limit_all(|of, at| {
+                if (of, at) == (side, price) {
+                    listed
+                } else {
+                    Qty(u64::MAX)
+                }
+            });
         }
     }
 
-    /// Keeps the taken quantities of levels for which `same` holds.
-    pub fn retain(&mut self, mut same: impl FnMut(Side, Price) -> bool) {
-        self.0.retain(|taken| same(taken.0, taken.1));
+    /// The same for every level that something was taken from.
+    pub fn limit_all(&mut self, listed: impl Fn(Side, Price) -> Qty) {
+        self.0.retain_mut(|(side, price, taken)| {
+            *taken = (*taken).min(listed(*side, *price));
+            taken.0 > 0
+        });
     }
 }

@@ -80,7 +80,7 @@ impl FillSimulator {
         };
         let before = book.set(side, price, qty);
         self.crossed.level_set(book, side, price, qty);
-        self.taken.renew(side, price);
+        self.taken.limit(side, price, qty);
         if self.own(side).may_rest_at(price) {
             self.level_of_own(side, price, qty);
         }

@@ -56,8 +56,8 @@ pub enum FillRule {
     /// order fills completely at the best price.
     WholeOrder,
     /// At most the quantity that was traded or newly listed at its price or beyond: all fills of one trade together are
-    /// at most the trade, those of one level at most the level. A taking order walks the book; the quantity it took is
-    /// gone until the recording has a new quantity for the level.
+    /// at most the trade, those of one level at most the level. A taking order walks the book; of a level that it took
+    /// from, only what the recording adds later is available.
     Available,
 }
 

@@ -28,10 +28,9 @@ impl FillSimulator {
         let Depth::Snapshot(last) = &mut self.depth else {
             return;
         };
-        self.taken.retain(|side, price| {
-            let now = snapshot.quantity(side, price);
-            now.is_some() && now == last.quantity(side, price)
-        });
+        // What was taken beyond the last level is forgotten, so that it stays bounded.
+        self.taken
+            .limit_all(|side, price| snapshot.quantity(side, price).unwrap_or(Qty(0)));
         last.copy_from(snapshot);
     }
 

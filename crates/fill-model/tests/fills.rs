@@ -137,8 +137,8 @@ fn a_taking_order_walks_the_book_and_removes_what_it_took() {
         ]
     );
     let fok = TimeInForce::FillOrKill;
-    // The recording has a new quantity at 101: it is available.
-    market.level(Side::Sell, 101, 3);
+    // The recording adds 3 at 101: they are available.
+    market.level(Side::Sell, 101, 7);
     assert_eq!(
         market.submit(take(3, 103, 4, fok)),
         [Observed::Other(3, Outcome::Expired(Qty(4)))]
@@ -147,7 +147,9 @@ fn a_taking_order_walks_the_book_and_removes_what_it_took() {
         market.submit(take(4, 103, 3, fok)),
         [Observed::Filled(4, 101, 3)]
     );
+    // Of what is left at 101 we have taken everything; of what is added to it, nothing.
     market.level(Side::Sell, 101, 1);
+    market.level(Side::Sell, 101, 2);
     assert_eq!(
         market.submit(take(5, 101, 2, TimeInForce::GoodTillCancel)),
         [Observed::Filled(5, 101, 1), Observed::Resting(5)],
@@ -156,7 +158,7 @@ fn a_taking_order_walks_the_book_and_removes_what_it_took() {
 }
 
 #[test]
-fn taken_quantity_is_hidden_until_the_level_changes() {
+fn taken_quantity_is_hidden_but_not_what_is_added_to_its_level() {
     let mut market = market(Options::careful());
     let shown = |market: &Market| {
         let mut snapshot = cambist_market_data::Snapshot::default();
@@ -167,8 +169,30 @@ fn taken_quantity_is_hidden_until_the_level_changes() {
     };
     market.submit(order(1, Side::Buy, 103, 6, TimeInForce::ImmediateOrCancel));
     assert_eq!(shown(&market), [(103, 4)]);
-    market.level(Side::Sell, 101, 2);
+    market.level(Side::Sell, 101, 6);
     assert_eq!(shown(&market), [(101, 2), (103, 4)]);
+    market.level(Side::Sell, 101, 3);
+    assert_eq!(shown(&market), [(103, 4)], "a decrease adds nothing");
+    market.level(Side::Sell, 101, 0);
+    market.level(Side::Sell, 101, 3);
+    assert_eq!(shown(&market), [(101, 3), (103, 4)], "a new level");
+}
+
+/// A level that flickers is not there to be taken again and again.
+#[test]
+fn a_level_of_snapshots_is_taken_once_and_what_is_added_to_it_as_well() {
+    let mut market = Market::of_snapshots(Options::careful());
+    let mut taken = |ask: u64| {
+        market.snapshot(&[(99, 5)], &[(101, ask), (102, 50)]);
+        let ioc = TimeInForce::ImmediateOrCancel;
+        let reports = market.submit(order(ask, Side::Buy, 101, 1_000, ioc));
+        let filled = reports.iter().filter_map(|report| match report {
+            Observed::Filled(_, 101, lots) => Some(*lots),
+            _ => None,
+        });
+        filled.sum::<u64>()
+    };
+    assert_eq!([100, 101, 100, 100, 103].map(&mut taken), [100, 1, 0, 0, 3]);
 }
 
 #[test]
