@@ -604,9 +604,9 @@ mod tests {
             };
             let mut budget = Budget::new(Time(0), config, costs.clone());
             let mut now = Time(0);
-            for step in 0..4_000_u64 {
+            let requests = endpoints.into_iter().cycle().zip((0..3).cycle());
+            for (step, (endpoint, reports)) in (0..4_000_u64).zip(requests) {
                 now = Time(now.0 + step * step % 90_001);
-                let (endpoint, reports) = (endpoints[step as usize % 4], step as u32 % 3);
                 let is_paid = |at| budget.clone().take(at, endpoint, reports);
                 match budget.payable_at(endpoint, reports) {
                     None => {
