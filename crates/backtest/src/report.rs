@@ -631,13 +631,7 @@ pub fn build(source: &Source<'_>) -> Report {
             session,
             source.opening.iter().map(|(token, units)| (*token, *units)),
         ),
-        closing: tokens(
-            session,
-            source
-                .opening
-                .keys()
-                .map(|token| (*token, source.exchange.account().total(*token))),
-        ),
+        closing: closing_balances(source),
         equity: EquityReport {
             opening: opening.map(whole),
             closing: last.map(whole),
@@ -694,6 +688,14 @@ pub fn build(source: &Source<'_>) -> Report {
     report.pauses = pauses(&report, source.log);
     report.advice = advice(&report);
     report
+}
+
+/// What the account has at the end, of each token that it began with.
+fn closing_balances(source: &Source<'_>) -> BTreeMap<String, String> {
+    let account = source.exchange.account();
+    let each = source.opening.keys();
+    let each = each.map(|token| (*token, account.total(*token)));
+    tokens(&source.performance.session, each)
 }
 
 fn refused_by_control(log: &EngineLog) -> BTreeMap<String, u64> {
