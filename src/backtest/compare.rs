@@ -129,9 +129,13 @@ impl RunResults {
     /// The Sharpe ratio of the excess over holding, a year.
     fn sharpe(&self) -> Option<f64> {
         let moments = self.returns.moments.moments().ok()?;
-        #[expect(clippy::cast_precision_loss, reason = "a minute")]
-        let interval_s = INTERVAL_NANOS as f64 / 1e9;
-        Some(moments.sharpe() * (YEAR_S / interval_s).sqrt())
+        Some(annual(moments.sharpe()))
+    }
+
+    /// Its standard error with skewness and kurtosis, a year, as sweeps have it.
+    fn sharpe_error(&self) -> Option<f64> {
+        let moments = self.returns.moments.moments().ok()?;
+        moments.sharpe_error_with_tails().ok().map(annual)
     }
 
     /// Why the signs of its profit and of its Sharpe ratio differ, if they do.
@@ -247,6 +251,8 @@ impl RunResults {
             amount("holdings", "/pnl/holdings"),
             amount("fees", "/pnl/fees"),
             one("Sharpe of the excess a year", ratio(self.sharpe(), 2)),
+            one("its standard error", ratio(self.sharpe_error(), 2)),
+            one("returns", self.returns.moments.count.to_string()),
             amount("drawdown", "/equity/drawdown_max"),
             one("fills", self.text("/fills")),
             one("markout 10 s, bps", ratio(self.markout(), 2)),
@@ -256,6 +262,12 @@ impl RunResults {
         ]
         .concat()
     }
+}
+
+/// A ratio of returns of a minute as one for a year.
+#[expect(clippy::cast_precision_loss, reason = "a minute")]
+fn annual(ratio: f64) -> f64 {
+    ratio * (YEAR_S / (INTERVAL_NANOS as f64 / 1e9)).sqrt()
 }
 
 /// The quote tokens of the runs, each once.
@@ -298,8 +310,10 @@ struct Returns {
     /// Whether the rows have the value of the initial balances; those of earlier programs do not.
     is_measured: bool,
     moments: RunningMoments,
-    /// When the rows begin.
+    /// The first row with equity.
     begin: Option<Timestamp>,
+    /// The row before.
+    last: Option<Timestamp>,
     /// Between the first two rows.
     distance_nanos: Option<i64>,
     /// The excess at a whole minute, and which minute that was.
@@ -309,14 +323,20 @@ struct Returns {
 impl Returns {
     /// Adds the row of a time, in order of time.
     fn add(&mut self, time: Timestamp, excess: Option<f64>) -> Result<(), String> {
-        let passed = time.nanos_since(*self.begin.get_or_insert(time));
-        if passed > 0 {
+        let earlier = self.last.replace(time);
+        if let Some(earlier) = earlier {
+            let passed = time.nanos_since(earlier);
             self.distance_nanos.get_or_insert(passed);
         }
-        let minute = passed / INTERVAL_NANOS;
-        let Some(now) = excess.filter(|_| passed % INTERVAL_NANOS == 0) else {
+        let Some(now) = excess else {
             return Ok(());
         };
+        // Minutes begin with the first equity, as intervals of a sweep do.
+        let passed = time.nanos_since(*self.begin.get_or_insert(time));
+        if passed % INTERVAL_NANOS != 0 {
+            return Ok(());
+        }
+        let minute = passed / INTERVAL_NANOS;
         if let Some((earlier, before)) = self.before
             && earlier + 1 == minute
         {
@@ -676,6 +696,7 @@ pub fn json(runs: &[RunResults]) -> Value {
             "excess_over_holding": run.report["excess_over_holding"],
             "drawdown_max": run.report["equity"]["drawdown_max"],
             "sharpe": run.sharpe(),
+            "sharpe_error": run.sharpe_error(),
             "returns": run.returns.moments.count,
             "sharpe_missing": run.returns.missing(),
             "fills": run.report["fills"],
@@ -739,6 +760,10 @@ mod tests {
             (180, Some(4.0)),
         ]);
         assert_eq!((gap.moments.count, gap.moments.mean), (1, 1.0));
+        // Minutes begin with the first equity.
+        let late = returns(&[(0, None), (30, Some(0.0)), (60, Some(7.0)), (90, Some(1.0))]);
+        assert_eq!((late.moments.count, late.moments.mean), (1, 1.0));
+        assert_eq!(late.unfit(), None);
         // A row every seven seconds is at a whole minute every seven minutes.
         let rows: Vec<_> = (0..200).map(|n| (7 * n, Some(1.0))).collect();
         let seven = returns(&rows);

@@ -87,7 +87,7 @@ pub struct Inputs {
     /// Rate limit of the exchange on each endpoint: requests per second and burst, or none
     #[arg(long, value_name = "N[/BURST]|none", default_value = "5", value_parser = limit)]
     pub rate_limit: Limit,
-    /// Fee of orders that rested, in basis points with at most two decimals; by default fees.maker_bips
+    /// Fee of orders that rested, in bps (1 is 0.01 %) with at most two decimals; by default fees.maker_bips
     #[arg(long, value_name = "BPS")]
     pub maker_fee_bps: Option<FeeBips>,
     /// Fee of orders that took; by default fees.taker_bips

@@ -189,6 +189,7 @@ fn activity(report: &Report) -> Vec<Vec<String>> {
                     "{mean:+.2} bps by value{band}, {} fills in {} spans of {} s",
                     markout.fills, markout.spans, markout.horizon_s
                 ),
+                None if report.fills == 0 => "no fills".to_owned(),
                 None => format!(
                     "no data: {} fills have no mid {} s later within the run",
                     markout.left_out, markout.horizon_s
@@ -272,8 +273,8 @@ fn activity(report: &Report) -> Vec<Vec<String>> {
 
 /// The reasons for which a side had no quotes longest, if it ever had none.
 fn withheld(side: &SideReport) -> Option<String> {
-    let mut reasons: Vec<_> = side.withheld_s.iter().collect();
-    reasons.sort_by(|a, b| b.1.total_cmp(a.1));
+    let mut reasons: Vec<_> = side.reasons().collect();
+    reasons.sort_by(|a, b| b.1.total_cmp(&a.1));
     let longest = reasons.iter().take(3);
     let longest: Vec<_> = longest
         .map(|(reason, seconds)| format!("{reason} {seconds:.0} s"))

@@ -296,7 +296,7 @@ fn report(header: &Header, space: &Space, rows: &Rows, summary: &Summary) -> ser
     })
 }
 
-/// The first rows by the metric: those whose trading stopped come last.
+/// The first rows of the ranking by the metric.
 pub fn best_rows<'a>(group: &'a Group<'a>, space: &Space, most: usize) -> Vec<&'a Score<'a>> {
     let mut scores: Vec<_> = group.scores.iter().collect();
     scores.sort_by(|a, b| a.ranked(b, space.metric));
@@ -313,7 +313,7 @@ fn in_words(header: &Header, space: &Space, rows: &Rows, summary: &Summary) -> S
     if header.windows.is_empty() {
         let group = summary::group(rows, space, None, Phase::All);
         if !group.scores.is_empty() {
-            _ = writeln!(text, "{}", run_title(&group, ROWS));
+            _ = writeln!(text, "{}", run_title(space, &group, ROWS));
             let table = super::page::run_table(space, &group, ROWS, &summary.quote);
             text.push_str(&columns(&table));
         }

@@ -180,7 +180,7 @@ fn whole(page: &mut Comparison, space: &Space, rows: &Rows, summary: &Summary) {
     let mut table = run_table(space, &group, ROWS, &summary.quote);
     let head = table.remove(0);
     page.tables.push(Table {
-        title: run_title(&group, ROWS),
+        title: run_title(space, &group, ROWS),
         head,
         rows: table,
     });
@@ -299,12 +299,17 @@ fn curve(name: String, row: &Row) -> Curve {
 }
 
 /// What a table of trials has.
-pub fn run_title(group: &Group<'_>, most: usize) -> String {
+pub fn run_title(space: &Space, group: &Group<'_>, most: usize) -> String {
     let all = group.scores.len();
     let what = if all > most {
         format!("The best {most} of {all} trials (all are in runs.csv)")
     } else {
         "Trials, the best first".to_owned()
+    };
+    let excess = if group.has_ranked_by_excess(space.metric) {
+        "; trials without a positive Sharpe ratio by excess"
+    } else {
+        ""
     };
     let is_stopped = |score: &Score<'_>| score.figures.is_stopped();
     let last = if group.scores.iter().any(is_stopped) {
@@ -312,7 +317,7 @@ pub fn run_title(group: &Group<'_>, most: usize) -> String {
     } else {
         ""
     };
-    format!("{what}{last}")
+    format!("{what}{excess}{last}")
 }
 
 /// What a table of windows has.

@@ -103,6 +103,7 @@ fn of_best(sentences: &mut Vec<String>, best: &Chosen, summary: &Summary, space:
             |sharpe| format!("{} {} a year", summary.measure.sharpe(), ratio(Some(sharpe)))
         )
     ));
+    sentences.extend(ranked_by_excess(best, summary));
     sentences.extend(signs(best, summary, space.metric));
     let Some(deflated) = best.deflated else {
         if summary.too_short_s.is_none() && best.fills > 0 {
@@ -112,6 +113,11 @@ fn of_best(sentences: &mut Vec<String>, best: &Chosen, summary: &Summary, space:
         }
         return;
     };
+    if deflated.trials > 1 && best.sharpe.is_some_and(|sharpe| sharpe <= 0.0) {
+        sentences.extend(without_ratio(&deflated));
+        sentences.push("The Sharpe ratio of the best trial is not positive: there is no result that may be luck, and the deflated Sharpe ratio states nothing more. Do not trade on it; try other parameters, or more data.".to_owned());
+        return;
+    }
     sentences.extend(luck(&deflated));
     if space.metric == Metric::NetPnl {
         sentences.push(
@@ -120,15 +126,34 @@ fn of_best(sentences: &mut Vec<String>, best: &Chosen, summary: &Summary, space:
     }
 }
 
-/// How much of the best ratio may be luck of the choice, and what that rests on.
-fn luck(deflated: &Deflated) -> Vec<String> {
-    let mut sentences = Vec::new();
-    if deflated.without_ratio > 0 {
-        sentences.push(format!(
+/// That the best trial has no positive Sharpe ratio and is the best by its excess, if that is so.
+fn ranked_by_excess(best: &Chosen, summary: &Summary) -> Option<String> {
+    let of = match summary.positive_sharpe.unwrap_or(0) {
+        0 => "No trial",
+        // Those whose trading stopped come behind the others, whatever their ratios.
+        _ => "No trial that traded to the end",
+    };
+    (best.is_ranked_by_excess() && compared(summary) > 1).then(|| {
+        format!(
+            "{of} has a positive Sharpe ratio: trials are ranked by {}.",
+            summary.measure.title()
+        )
+    })
+}
+
+/// Trials that have no finite ratio, if there are any.
+fn without_ratio(deflated: &Deflated) -> Option<String> {
+    (deflated.without_ratio > 0).then(|| {
+        format!(
             "{} of the trials have no Sharpe ratio, because their returns are constant and not zero, or fewer than two: they are counted as trials and could not be the best by it.",
             deflated.without_ratio
-        ));
-    }
+        )
+    })
+}
+
+/// How much of the best ratio may be luck of the choice, and what that rests on.
+fn luck(deflated: &Deflated) -> Vec<String> {
+    let mut sentences: Vec<_> = without_ratio(deflated).into_iter().collect();
     let uncounted = "Trials that were not counted (trials_before) make it too high.";
     if deflated.trials == 1 || !deflated.ratios_vary {
         let p = deflated
@@ -175,10 +200,14 @@ fn signs(best: &Chosen, summary: &Summary, metric: Metric) -> Vec<String> {
     let (net, excess) = (number(&best.net_pnl), number(&best.excess_over_holding));
     let trials = compared(summary);
     // The best by a ratio need not be the one that earned most.
-    let chosen = format!("The trial with the best {}", summary.measure.metric(metric));
+    let chosen = if best.is_ranked_by_excess() {
+        format!("The trial with the highest {}", summary.measure.title())
+    } else {
+        format!("The trial with the best {}", summary.measure.metric(metric))
+    };
     if net.is_some_and(|net| net < 0.0) {
         sentences.push(match summary.earned.unwrap_or(0) {
-            0 => "No trial earned money.".to_owned(),
+            0 => "No trial earned money: the best one lost money.".to_owned(),
             others => format!("{chosen} lost money; {others} of {trials} trials earned money."),
         });
     }
@@ -254,6 +283,14 @@ fn walk_forward(
         sentences.push(format!(
             "In {} windows nothing could be chosen, because no trial had returns that vary on train.",
             windows - chosen
+        ));
+    }
+    let each = walk.windows.iter().filter_map(|own| own.train.as_ref());
+    let by_excess = each.filter(|train| train.is_ranked_by_excess()).count();
+    if by_excess > 0 {
+        sentences.push(format!(
+            "In {by_excess} of {windows} windows no trial that traded to the end has a positive Sharpe ratio on train: trials are ranked by {} there.",
+            summary.measure.title()
         ));
     }
     sentences.extend(without_fills(walk));
@@ -375,12 +412,12 @@ fn lost(walk: &WalkForwardResult) -> Vec<String> {
         (train, "lost money on train"),
         (
             train_none,
-            "came to no more than holding its initial balances on train: it showed no skill on the data that it was chosen on",
+            "traded and came to no more than holding its initial balances on train: it showed no skill on the data that it was chosen on",
         ),
         (test, "lost money on test"),
         (
             test_none,
-            "came to no more than holding its initial balances on test",
+            "traded and came to no more than holding its initial balances on test",
         ),
     ];
     let found = each.into_iter().filter(|(count, _)| *count > 0);

@@ -24,6 +24,9 @@ const YEAR_S: f64 = 31_536_000.0;
 /// Seconds of a day.
 const DAY_S: f64 = 86_400.0;
 
+/// What trials without a positive Sharpe ratio are ranked by, in files.
+const BY_EXCESS: &str = "excess_over_holding";
+
 /// Returns below which there is no Sharpe ratio.
 const RETURNS_MIN: u64 = 2;
 
@@ -100,19 +103,27 @@ impl<'a> Score<'a> {
     }
 
     /// Order in a ranking: those with a value before those without one, then those that traded to the end before those
-    /// whose trading stopped, then the higher value first.
+    /// whose trading stopped, then by [`Place`].
     pub fn ranked(&self, other: &Self, metric: Metric) -> Ordering {
-        let place = |score: &Self| {
-            let value = score.value(metric);
-            (value.is_none(), score.figures.is_stopped(), value)
-        };
-        let ((none, stopped, value), (other_none, other_stopped, other)) =
-            (place(self), place(other));
-        let first = none.cmp(&other_none).then(stopped.cmp(&other_stopped));
-        first.then_with(|| match (value, other) {
-            (Some(value), Some(other)) => other.total_cmp(&value),
-            _ => Ordering::Equal,
-        })
+        let place = |score: &Self| score.value(metric).map(|value| score.place(metric, value));
+        let (own, others) = (place(self), place(other));
+        let stopped = |score: &Self| score.figures.is_stopped();
+        let first = own.is_none().cmp(&others.is_none());
+        first
+            .then(stopped(self).cmp(&stopped(other)))
+            .then_with(|| match (own, others) {
+                (Some(own), Some(other)) => own.ranked(other),
+                _ => Ordering::Equal,
+            })
+    }
+
+    /// Its place by a value of a metric.
+    fn place(&self, metric: Metric, value: f64) -> Place {
+        if metric == Metric::Sharpe && value <= 0.0 {
+            Place::ByExcess(self.excess.unwrap_or(f64::NEG_INFINITY))
+        } else {
+            Place::ByMetric(value)
+        }
     }
 
     /// Whether every return is zero, as without a trade: it counts with a ratio of zero.
@@ -127,6 +138,28 @@ impl<'a> Score<'a> {
     fn ratio(&self) -> Option<f64> {
         let own = self.moments.map(|moments| moments.sharpe());
         own.or_else(|| self.is_zero().then_some(0.0))
+    }
+}
+
+/// What a trial is ranked by. A negative ratio is nearer to zero the more the returns vary, so that by ratio the trial
+/// that lost most could be the first: where ratios are not positive, the excess decides.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// By the metric.
+    ByMetric(f64),
+    /// By the excess, after all others: the ratio is not positive.
+    ByExcess(f64),
+}
+
+impl Place {
+    /// The better one first.
+    fn ranked(self, other: Self) -> Ordering {
+        match (self, other) {
+            (Self::ByMetric(own), Self::ByMetric(other))
+            | (Self::ByExcess(own), Self::ByExcess(other)) => other.total_cmp(&own),
+            (Self::ByMetric(_), Self::ByExcess(_)) => Ordering::Less,
+            (Self::ByExcess(_), Self::ByMetric(_)) => Ordering::Greater,
+        }
     }
 }
 
@@ -211,6 +244,18 @@ impl<'a> Group<'a> {
         filled.count() as u64
     }
 
+    /// Whether some trials are ranked by their excess, because their Sharpe ratios are not positive.
+    pub fn has_ranked_by_excess(&self, metric: Metric) -> bool {
+        let mut ratios = self.scores.iter().filter_map(|score| score.value(metric));
+        metric == Metric::Sharpe && ratios.any(|ratio| ratio <= 0.0)
+    }
+
+    /// Trials with a positive Sharpe ratio.
+    fn positive_sharpe(&self) -> u64 {
+        let ratios = self.scores.iter().filter_map(|score| score.moments);
+        ratios.filter(|moments| moments.sharpe() > 0.0).count() as u64
+    }
+
     /// Trials of which an amount is above zero.
     fn above_zero(&self, amount: fn(&Figures) -> Option<&String>) -> u64 {
         let each = self.scores.iter();
@@ -225,14 +270,17 @@ impl<'a> Group<'a> {
             Metric::NetPnl => score.excess,
         };
         // Those that traded to the end before those whose trading stopped.
-        let place = |score: &Score<'_>| Some((!score.figures.is_stopped(), value(score)?));
-        let (own_traded, own) = place(of)?;
+        let place = |score: &Score<'_>| {
+            let place = score.place(metric, value(score)?);
+            Some((score.figures.is_stopped(), place))
+        };
+        let (own_stopped, own) = place(of)?;
         let values = self.scores.iter().filter_map(place);
         let (mut better, mut equal, mut all) = (0, 0, 0);
-        for (traded, value) in values {
+        for (stopped, place) in values {
             all += 1;
-            let order = traded.cmp(&own_traded).then(value.total_cmp(&own));
-            better += u64::from(order.is_gt());
+            let order = stopped.cmp(&own_stopped).then(place.ranked(own));
+            better += u64::from(order.is_lt());
             equal += u64::from(order.is_eq());
         }
         (equal < all).then_some((better + 1, all))
@@ -265,6 +313,8 @@ pub struct Chosen {
     pub quoting: Option<f64>,
     /// Sharpe ratio of the excess over holding, a year.
     pub sharpe: Option<f64>,
+    /// What it was ranked by: `sharpe`, `net_pnl`, or, by `sharpe` without a positive ratio, `excess_over_holding`.
+    pub ranked_by: &'static str,
     /// Largest drawdown.
     pub drawdown_max: String,
     /// Fills.
@@ -284,6 +334,11 @@ pub struct Chosen {
 }
 
 impl Chosen {
+    /// Whether it was ranked by its excess, because its Sharpe ratio is not positive.
+    pub fn is_ranked_by_excess(&self) -> bool {
+        self.ranked_by == BY_EXCESS
+    }
+
     /// Whether trading stopped before the end of the data.
     pub fn is_stopped(&self) -> bool {
         let state = self.trading_state.as_ref();
@@ -410,6 +465,8 @@ pub struct Summary {
     pub earned: Option<u64>,
     /// The same of the excess over holding.
     pub above_holding: Option<u64>,
+    /// The same of the Sharpe ratio.
+    pub positive_sharpe: Option<u64>,
     /// Walk-forward, if it was asked for.
     pub walk_forward: Option<WalkForwardResult>,
     /// The same in sentences.
@@ -430,6 +487,15 @@ pub fn parameters(space: &Space, row: &Row) -> Map<String, Value> {
         .collect()
 }
 
+/// What a score is ranked by, in files.
+fn ranked_by(score: &Score<'_>, metric: Metric) -> &'static str {
+    let place = score.value(metric).map(|value| score.place(metric, value));
+    match place {
+        Some(Place::ByExcess(_)) => BY_EXCESS,
+        _ => metric.name(),
+    }
+}
+
 /// Makes the summary of a complete sweep.
 pub fn summary(header: &Header, space: &Space, rows: &Rows) -> Summary {
     let interval_s = space.return_interval_s;
@@ -444,6 +510,7 @@ pub fn summary(header: &Header, space: &Space, rows: &Rows) -> Summary {
         sharpe: score
             .moments
             .map(|moments| annual(moments.sharpe(), interval_s)),
+        ranked_by: ranked_by(score, space.metric),
         drawdown_max: score.figures.drawdown_max.clone(),
         fills: score.figures.fills,
         uptime: score.figures.uptime,
@@ -483,6 +550,7 @@ pub fn summary(header: &Header, space: &Space, rows: &Rows) -> Summary {
         best: None,
         earned: None,
         above_holding: None,
+        positive_sharpe: None,
         walk_forward: None,
         statements: Vec::new(),
     };
@@ -492,6 +560,7 @@ pub fn summary(header: &Header, space: &Space, rows: &Rows) -> Summary {
         summary.earned = Some(group.above_zero(|figures| figures.net_pnl.as_ref()));
         summary.above_holding =
             Some(group.above_zero(|figures| figures.excess_over_holding.as_ref()));
+        summary.positive_sharpe = Some(group.positive_sharpe());
     } else {
         summary.walk_forward = Some(walk_forward(header, space, rows, &chosen));
     }

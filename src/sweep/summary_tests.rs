@@ -15,9 +15,9 @@ fn figures(fills: u64, returns: &[f64]) -> Figures {
         to: String::new(),
         duration_s: 60.0,
         quote: "USDC".to_owned(),
-        net_pnl: Some("1".to_owned()),
+        net_pnl: Some(returns.iter().sum::<f64>().to_string()),
         holding: Some("0".to_owned()),
-        excess_over_holding: Some("1".to_owned()),
+        excess_over_holding: Some(returns.iter().sum::<f64>().to_string()),
         spread: None,
         holdings: None,
         fees: None,
@@ -189,9 +189,9 @@ fn windows_in_which_the_chosen_trial_lost_are_stated() {
     assert_eq!((walk.lost, walk.without_excess), ([3, 2], [2, 1]));
     for sentence in [
         "In 3 of 4 windows the chosen trial lost money on train.",
-        "In 2 of 4 windows the chosen trial came to no more than holding its initial balances on train: it showed no skill on the data that it was chosen on.",
+        "In 2 of 4 windows the chosen trial traded and came to no more than holding its initial balances on train: it showed no skill on the data that it was chosen on.",
         "In 2 of 4 windows the chosen trial lost money on test.",
-        "In 1 of 4 windows the chosen trial came to no more than holding its initial balances on test.",
+        "In 1 of 4 windows the chosen trial traded and came to no more than holding its initial balances on test.",
     ] {
         assert!(
             summary.statements.iter().any(|own| own == sentence),
@@ -270,7 +270,7 @@ fn what_is_stated_of_all_trials_is_true_of_all() {
     }
     let none = of(&[("-1", "-2"), ("-3", "-4"), ("0", "0"), ("-1", "-1")]);
     for words in [
-        "No trial earned money.",
+        "No trial earned money: the best one lost money.",
         "No trial came to more than holding its initial balances: the parameters show no skill on these data.",
     ] {
         assert!(none.contains(words), "{words}: {none}");
@@ -282,6 +282,105 @@ fn what_is_stated_of_all_trials_is_true_of_all() {
         !earned.contains("earned money") && !earned.contains("lost money"),
         "{earned}"
     );
+}
+
+/// Falls that hardly vary, and one that varies more and loses more: its ratio is nearer to zero.
+const LOST_LITTLE: &[f64] = &[-1.0, -1.1, -0.9, -1.0, -1.1, -0.9, -1.0, -1.0];
+const LOST_MUCH: &[f64] = &[-9.0, 5.0, -9.0, 3.0, -9.0, 2.0, -9.0, 1.0];
+
+/// A row of every window and phase for each trial, with the sum of its returns as its amounts.
+fn with_returns(trials: &[&[f64]], parts: &[(Option<u64>, Phase)]) -> Rows {
+    let mut found = Rows::new();
+    for (window, phase) in parts {
+        for (trial, returns) in (0..).zip(trials) {
+            let run = found.len() as u64;
+            let row = Row {
+                run,
+                trial,
+                window: *window,
+                phase: *phase,
+                values: vec![toml::Value::Integer(1)],
+                outcome: Outcome::Done(Box::new(figures(40, returns))),
+            };
+            found.insert(run, row);
+        }
+    }
+    found
+}
+
+/// Negative ratios are nearer to zero the more the returns vary: the trial that lost most is not the best by that.
+#[test]
+fn trials_without_a_positive_ratio_are_ranked_by_their_excess() {
+    let of = |trials: &[&[f64]]| {
+        let rows = with_returns(trials, &[(None, Phase::All)]);
+        summary(&header(0, trials.len() as u64), &space(), &rows)
+    };
+    let ratio = |returns: &[f64]| Moments::new(returns).unwrap().sharpe();
+    assert!(ratio(LOST_MUCH) > ratio(LOST_LITTLE));
+    let lost = of(&[LOST_MUCH, LOST_LITTLE, ZERO]);
+    let best = lost.best.as_ref().unwrap();
+    assert_eq!(
+        (best.trial, best.ranked_by, lost.positive_sharpe),
+        (1, "excess_over_holding", Some(0))
+    );
+    let text = lost.statements.join(" ");
+    for words in [
+        "No trial has a positive Sharpe ratio: trials are ranked by excess over holding.",
+        "No trial earned money: the best one lost money.",
+        "The Sharpe ratio of the best trial is not positive: there is no result that may be luck",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    assert!(!text.contains("by luck"), "{text}");
+
+    // A positive ratio comes before them, and is judged as ever.
+    let one = of(&[LOST_MUCH, LOST_LITTLE, GOOD]);
+    let best = one.best.as_ref().unwrap();
+    assert_eq!((best.trial, best.ranked_by), (2, "sharpe"));
+    let text = one.statements.join(" ");
+    assert!(!text.contains("trials are ranked by"), "{text}");
+    assert!(text.contains("deflated Sharpe ratio"), "{text}");
+    let rows = with_returns(&[ZERO, LOST_MUCH, LOST_LITTLE, GOOD], &[(None, Phase::All)]);
+    let group = Group::new(rows.values(), 0);
+    let space = space();
+    let order = crate::sweep::outputs::best_rows(&group, &space, 9);
+    let order: Vec<_> = order.iter().map(|score| score.row.trial).collect();
+    // Without a trade there is no ratio to rank by.
+    assert_eq!(order, [3, 2, 1, 0]);
+    let title = crate::sweep::page::run_title(&space, &group, 9);
+    assert!(title.ends_with("by excess"), "{title}");
+    // On test windows it has a place by its excess of zero.
+    let ranks = group.scores.iter();
+    let ranks = ranks.map(|score| group.rank(score, Metric::Sharpe).unwrap().0);
+    assert_eq!(ranks.collect::<Vec<_>>(), [2, 4, 3, 1]);
+}
+
+/// A stopped trial with a positive ratio is behind those that traded to the end, and is no trial without one.
+#[test]
+fn a_positive_ratio_of_a_stopped_trial_is_not_denied() {
+    let mut rows = with_returns(&[LOST_LITTLE, LOST_MUCH, GOOD], &[(None, Phase::All)]);
+    if let Outcome::Done(figures) = &mut rows.get_mut(&2).unwrap().outcome {
+        figures.engine_ended = Some("2026-01-01T00:00:15Z".to_owned());
+    }
+    let found = summary(&header(0, 3), &space(), &rows);
+    assert_eq!(found.best.as_ref().unwrap().trial, 0);
+    let text = found.statements.join(" ");
+    let words = "No trial that traded to the end has a positive Sharpe ratio: trials are";
+    assert!(text.contains(words), "{text}");
+}
+
+/// What is chosen on train windows is in the same order.
+#[test]
+fn a_window_without_a_positive_ratio_chooses_by_excess() {
+    let parts = [Phase::Train, Phase::Test].map(|phase| (Some(0), phase));
+    let rows = with_returns(&[LOST_MUCH, LOST_LITTLE], &parts);
+    let found = summary(&header(1, 4), &space(), &rows);
+    let walk = found.walk_forward.as_ref().unwrap();
+    assert_eq!(walk.windows[0].train.as_ref().unwrap().trial, 1);
+    assert_eq!(walk.windows[0].test_rank, Some(1));
+    let text = found.statements.join(" ");
+    let words = "In 1 of 1 windows no trial that traded to the end has a positive Sharpe ratio on train: trials are ranked by excess over holding there.";
+    assert!(text.contains(words), "{text}");
 }
 
 /// Walk-forward states different signs as a plain sweep does.
@@ -392,7 +491,7 @@ fn trials_that_stopped_are_ranked_behind_the_others_and_marked() {
     let places: Vec<_> = ranks.map(|rank| rank.unwrap().0).collect();
     assert_eq!(places[0], places[3]);
     assert!(places[1] < places[0], "{places:?}");
-    let title = crate::sweep::page::run_title(&group, 9);
+    let title = crate::sweep::page::run_title(&space, &group, 9);
     assert!(
         title.ends_with("; trials whose trading stopped behind the others"),
         "{title}"

@@ -852,7 +852,7 @@ fn fees_have_decimals_of_a_basis_point() {
     assert_eq!(report["assumptions"]["taker_fee_bips"], 10);
     let text = std::fs::read_to_string(folder.0.join("out/report.txt")).unwrap();
     assert!(
-        text.contains("Fees: 1.8 basis points for orders that rested, 10 for"),
+        text.contains("Fees: 1.8 bps for orders that rested, 10 bps for"),
         "{text}"
     );
     let fills = lines(&folder.0.join("out/fills.csv"));
@@ -1023,7 +1023,7 @@ fn a_snapshot_with_prices_in_another_unit_is_refused() {
     );
 }
 
-/// A horizon that no fill reached is there, and so is the time between two polls.
+/// A horizon without a fill is there, and so is the time between two polls.
 #[test]
 fn horizons_without_data_and_the_poll_interval_are_stated() {
     let folder = Folder::new("backtest-stated");
@@ -1031,10 +1031,11 @@ fn horizons_without_data_and_the_poll_interval_are_stated() {
     let output = run(&folder, &data, &[]);
     assert_eq!(exit(&output), 0, "{}", stderr(&output));
     let text = stdout(&output);
-    for words in ["markout 60 s", "no data: 0 fills", "(poll.depth_ms,"] {
+    for words in ["markout 60 s", "no fills", "(poll.depth_ms,"] {
         assert!(text.contains(words), "{words}: {text}");
     }
     let page = std::fs::read_to_string(folder.0.join("out/report.html")).unwrap();
-    assert_eq!(cells(&page, "60 s, all")[0], "no data");
-    assert!(page.contains("(poll.depth_ms,"));
+    assert_eq!(cells(&page, "60 s, all")[0], "no fills");
+    assert!(page.contains("<h2>Markouts in bps, weighted by value</h2>"));
+    assert!(page.contains("(poll.depth_ms,") && page.contains("1 bps is 0.01 %"));
 }

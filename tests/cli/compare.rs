@@ -43,6 +43,8 @@ fn several_runs_are_on_one_page_with_what_differs_between_them() {
     );
     // Ten minutes and a second: nine or ten returns of a minute.
     assert_eq!(runs[0]["returns"], 9);
+    let error = &runs[0]["sharpe_error"];
+    assert!(error.as_f64().is_some_and(|error| error > 0.0), "{error}");
     let html = std::fs::read_to_string(&page).unwrap();
     for words in [
         "request_latency",
@@ -50,6 +52,7 @@ fn several_runs_are_on_one_page_with_what_differs_between_them() {
         "class=\"c1\"",
         "What differs",
         "fewer than 100 returns",
+        "<th>its standard error</th><th>returns</th>",
     ] {
         assert!(html.contains(words), "{words}");
     }

@@ -292,9 +292,18 @@ fn walk_forward_chooses_on_train_and_reports_on_test() {
         };
         let sharpe = |run: &Value| run["sharpe"].as_f64();
         let best = of("train").into_iter().filter(|run| sharpe(run).is_some());
-        let best = best
-            .max_by(|a, b| sharpe(a).unwrap().total_cmp(&sharpe(b).unwrap()))
-            .unwrap();
+        // Those without a positive ratio come last, by their excess.
+        let place = |run: &Value| {
+            let ratio = sharpe(run).unwrap();
+            let excess = run["figures"]["excess_over_holding"].as_str().unwrap();
+            if ratio > 0.0 {
+                (true, ratio)
+            } else {
+                (false, excess.parse().unwrap())
+            }
+        };
+        let order = |(a, x): (bool, f64), (b, y): (bool, f64)| a.cmp(&b).then(x.total_cmp(&y));
+        let best = best.max_by(|a, b| order(place(a), place(b))).unwrap();
         assert_eq!(window["train"]["run"], best["run"]);
         assert_eq!(window["test"]["trial"], best["trial"]);
         let test = of("test")

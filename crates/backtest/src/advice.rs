@@ -15,8 +15,19 @@ const SPANS_MIN: u64 = 30;
 const SHORT_S: f64 = 21_600.0;
 /// Both sides should be quoted for this share of the time.
 const QUOTED_MIN: f64 = 0.95;
+/// A reason for missing quotes that lasted less is shown as 0 s, and explains nothing.
+const REASON_MIN_S: f64 = 0.5;
 /// From this difference on the share that the engine measured is named beside it.
 const POLLED_MORE: f64 = 0.01;
+
+impl SideReport {
+    /// Reasons for missing quotes with their seconds, without those too short to show.
+    pub fn reasons(&self) -> impl Iterator<Item = (&str, f64)> {
+        let each = self.withheld_s.iter();
+        let each = each.map(|(reason, seconds)| (reason.as_str(), *seconds));
+        each.filter(|(_, seconds)| *seconds >= REASON_MIN_S)
+    }
+}
 
 /// Advice on a run, most important first.
 pub fn advice(report: &Report) -> Vec<String> {
@@ -116,7 +127,7 @@ fn of_markouts(ten: &MarkoutReport, fee: f64, quoting: f64) -> Option<String> {
     );
     Some(if high < fee {
         format!(
-            "Fills lose: {estimate}. Widen the quotes by about {:.1} bps, or requote faster.",
+            "Fills lose: {estimate}. Quotes were {:.1} bps short of break-even at the 10 s markout after fees; wider quotes would fill less often.",
             fee - mean
         )
     } else if low <= fee {
@@ -129,7 +140,7 @@ fn of_markouts(ten: &MarkoutReport, fee: f64, quoting: f64) -> Option<String> {
     })
 }
 
-/// Fees in ten-thousandths of what was traded.
+/// Fees in bps of what was traded.
 fn fee_bps(report: &Report) -> f64 {
     let number = |text: &String| text.parse::<f64>().unwrap_or(0.0);
     let traded: f64 = report.quote_volume.values().map(number).sum();
@@ -158,7 +169,8 @@ fn causes(report: &Report, pnl: &PnlRow) -> Vec<String> {
             -quoting, pnl.spread, pnl.fees
         ));
     }
-    if holdings.abs() > 2.0 * quoting.abs() && holdings != 0.0 {
+    // Without a fill there is no quoting to judge, and what was held is what the account began with.
+    if report.fills > 0 && holdings.abs() > 2.0 * quoting.abs() && holdings != 0.0 {
         advice.push(format!(
             "Most of the result comes from price changes of the holdings ({holdings:+.2} {quote}): it says little about the quoting. Compare with a narrower inventory band."
         ));
@@ -180,8 +192,8 @@ fn is_actionable(reason: &str) -> bool {
 fn longest_reasons(sides: &[SideReport]) -> String {
     let longest = |actionable: bool| {
         let each = sides.iter().flat_map(|side| {
-            let reasons = side.withheld_s.iter();
-            reasons.map(move |(reason, seconds)| (side, reason.as_str(), *seconds))
+            let reasons = side.reasons();
+            reasons.map(move |(reason, seconds)| (side, reason, seconds))
         });
         let own = each.filter(|(_, reason, _)| is_actionable(reason) == actionable);
         // Of equals the first.
@@ -252,7 +264,7 @@ mod tests {
         let lost = of(2.0, 4.0, 10.0, -5.0);
         assert_eq!(
             lost,
-            "Fills lose: the mean 10 s markout (mid against the fill's price) is +3.0 bps (95 %: +2.0 to +4.0, 90 fills in n = 40 spans of 10 s), -7.0 bps net of fees of 10.0 bps. Widen the quotes by about 7.0 bps, or requote faster."
+            "Fills lose: the mean 10 s markout (mid against the fill's price) is +3.0 bps (95 %: +2.0 to +4.0, 90 fills in n = 40 spans of 10 s), -7.0 bps net of fees of 10.0 bps. Quotes were 7.0 bps short of break-even at the 10 s markout after fees; wider quotes would fill less often."
         );
         assert!(of(2.0, 4.0, 3.0, 5.0).starts_with("Fills neither earn nor lose"));
         assert!(of(2.0, 4.0, 1.0, 5.0).ends_with("Tighter quotes may earn more."));
@@ -287,5 +299,7 @@ mod tests {
         assert_eq!(of(&[("spread", 0.1)], &[("not_wanted", 9.0)]), alone);
         assert_eq!(of(&[], &[("not_wanted", 9.0)]), alone);
         assert_eq!(of(&[], &[]), "");
+        // What would be shown as 0 s is no reason.
+        assert_eq!(of(&[("duplicate", 0.4)], &[("not_wanted", 0.1)]), "");
     }
 }

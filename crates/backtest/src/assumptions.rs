@@ -164,7 +164,7 @@ impl Assumptions {
             ),
         });
         sentences.push(format!(
-            "Fees: {} basis points for orders that rested, {} for orders that took, in {}.",
+            "Fees: {} bps for orders that rested, {} bps for orders that took, in {}; 1 bps is 0.01 %.",
             self.maker_fee,
             self.taker_fee,
             match fee_in {

@@ -16,6 +16,12 @@ const TOP: f64 = 10.0;
 const BOTTOM: f64 = 26.0;
 /// Approximate number of grid lines.
 const LINES: f64 = 5.0;
+/// Steps between labels of times.
+const STEPS: i64 = 6;
+/// The same of long labels.
+const STEPS_FEW: i64 = 4;
+/// Nanoseconds of a second.
+const SECOND: i64 = 1_000_000_000;
 
 /// A line.
 pub struct Line {
@@ -167,21 +173,30 @@ fn grid(
         );
         value += step;
     }
+    times(svg, scale, (from, to));
+}
+
+/// Labels of the time axis.
+fn times(svg: &mut String, scale: &Scale, (from, to): (Timestamp, Timestamp)) {
     let all = to.nanos_since(from).max(1);
     // A time of day alone would name two moments, or be read as one of the first day.
     let day = |time: Timestamp| time.to_string().get(..10).map(str::to_owned);
     let with_date = day(from) != day(to);
-    for part in 0..=6 {
-        let time = from.plus_nanos(all / 6 * part);
-        let text = time.to_string();
-        let text = if with_date {
-            text.get(..16).unwrap_or(&text).replace('T', " ")
-        } else {
-            text.get(11..19).unwrap_or(&text).to_owned()
-        };
+    // Without seconds, labels less than a minute apart would be equal.
+    let with_seconds = !with_date || all / STEPS < 60 * SECOND;
+    let with_millis = all / STEPS < SECOND;
+    // Dates with seconds have room at fewer ticks only.
+    let steps = if with_date && with_seconds {
+        STEPS_FEW
+    } else {
+        STEPS
+    };
+    for part in 0..=steps {
+        let time = from.plus_nanos(all / steps * part);
+        let text = label(time, with_date, with_seconds, with_millis);
         let anchor = match part {
             0 => "start",
-            6 => "end",
+            last if last == steps => "end",
             _ => "middle",
         };
         _ = writeln!(
@@ -191,6 +206,18 @@ fn grid(
             HEIGHT - 8.0
         );
     }
+}
+
+/// A time as a label.
+fn label(time: Timestamp, with_date: bool, with_seconds: bool, with_millis: bool) -> String {
+    let text = time.to_string().replace('T', " ");
+    let begin = if with_date { 0 } else { 11 };
+    let end = if with_seconds { 19 } else { 16 };
+    let mut label = text.get(begin..end).unwrap_or(&text).to_owned();
+    if with_millis {
+        _ = write!(label, ".{:03}", time.0.rem_euclid(SECOND) / 1_000_000);
+    }
+    label
 }
 
 /// The smallest of 1, 2, 5, 10, … that is at least `least`.
@@ -240,8 +267,43 @@ mod tests {
             "{one_day}"
         );
         let over_midnight = labels(86_390, 86_410);
-        for text in [">1970-01-01 23:59<", ">1970-01-02 00:00<"] {
-            assert!(over_midnight.contains(text), "{over_midnight}");
+        let texts = |svg: &str| {
+            let each = svg.split("<text class=\"x\"").skip(1);
+            let each = each.filter_map(|rest| rest.split_once('>')?.1.split_once('<'));
+            each.map(|(text, _)| text.to_owned()).collect::<Vec<_>>()
+        };
+        // Ticks less than a minute apart have seconds, and as many of them as have room.
+        let seconds = [
+            "-01 23:59:50",
+            "-01 23:59:55",
+            "-02 00:00:00",
+            "-02 00:00:05",
+            "-02 00:00:10",
+        ];
+        let seconds = seconds.map(|time| format!("1970-01{time}"));
+        assert_eq!(texts(&over_midnight), seconds);
+        let minutes = texts(&labels(86_400 - 3_600, 86_400 + 3_600));
+        assert_eq!(minutes.len(), 7);
+        assert_eq!(
+            [&minutes[0], &minutes[6]],
+            ["1970-01-01 23:00", "1970-01-02 01:00"]
+        );
+        // Ticks less than a second apart have milliseconds.
+        let short = texts(&labels(0, 3));
+        assert_eq!([&short[1], &short[2]], ["00:00:00.500", "00:00:01.000"]);
+        // A label of n characters is about 6 n wide; those at the ends lie within, the others around their ticks.
+        for svg in [
+            labels(86_390, 86_410),
+            labels(86_399, 86_401),
+            labels(80_000, 90_000),
+        ] {
+            let all = texts(&svg);
+            let wide: Vec<_> = all
+                .iter()
+                .map(|text| 6.0 * f64::from(u8::try_from(text.len()).unwrap()))
+                .collect();
+            let apart = (WIDTH - LEFT - RIGHT) / f64::from(u8::try_from(all.len() - 1).unwrap());
+            assert!(wide[0] + wide[1] / 2.0 <= apart, "{all:?}");
         }
     }
 

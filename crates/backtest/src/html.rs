@@ -220,8 +220,13 @@ impl Page<'_> {
         self.by_market(page);
         self.account(page);
         let bps = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |v| format!("{v:+.2}"));
+        let none = if report.fills == 0 {
+            "no fills"
+        } else {
+            "no data"
+        };
         let mean =
-            |value: Option<f64>| value.map_or_else(|| "no data".to_owned(), |v| format!("{v:+.2}"));
+            |value: Option<f64>| value.map_or_else(|| none.to_owned(), |v| format!("{v:+.2}"));
         let rows: Vec<_> = report
             .markouts
             .iter()
@@ -239,7 +244,7 @@ impl Page<'_> {
             .collect();
         table(
             page,
-            "Markouts in ten-thousandths, weighted by value",
+            "Markouts in bps, weighted by value",
             &["after", "mean", "95 % from", "to", "fills", "spans"],
             &rows,
         );
