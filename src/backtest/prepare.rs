@@ -133,6 +133,7 @@ pub fn recordings(args: &Inputs, markets: &[MarketSpec]) -> anyhow::Result<Vec<R
             tolerance: args.skip,
             max_gap_nanos: i64::try_from(args.max_gap * 1_000).unwrap_or(i64::MAX),
             price_factor: args.price_factor.0,
+            parquet: cfg!(feature = "parquet"),
             ..OpenOptions::default()
         };
         (options.units.tick, options.units.lot) = (args.tick, args.lot);

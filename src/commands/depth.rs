@@ -130,6 +130,7 @@ fn open(args: &DepthArgs) -> anyhow::Result<Recording> {
         max_gap_nanos: read.max_gap_nanos,
         tolerance: read.tolerance,
         price_factor: read.price_factor,
+        parquet: cfg!(feature = "parquet"),
         ..OpenOptions::default()
     };
     let paths = std::slice::from_ref(path);

@@ -43,8 +43,8 @@ fn several_runs_are_on_one_page_with_what_differs_between_them() {
     );
     // Ten minutes and a second: nine or ten returns of a minute.
     assert_eq!(runs[0]["returns"], 9);
-    let error = &runs[0]["sharpe_error"];
-    assert!(error.as_f64().is_some_and(|error| error > 0.0), "{error}");
+    // They do not vary.
+    assert!(runs[0]["sharpe"].is_null() && runs[0]["sharpe_error"].is_null());
     let html = std::fs::read_to_string(&page).unwrap();
     for words in [
         "request_latency",
@@ -293,6 +293,11 @@ fn a_run_that_was_paused_for_long_is_named() {
     let pauses = &value["runs"][1]["pauses"];
     assert!(pauses["share"].as_f64().unwrap() > 0.5, "{pauses}");
     assert_eq!(pauses["at_end"], true);
+    // Nine returns: 2.148, four of 0, -4.276, three of 0; for a year times the root of its 525,600 minutes.
+    for (key, expected) in [("sharpe", -102.453_54), ("sharpe_error", 231.068_41)] {
+        let found = value["runs"][1][key].as_f64().unwrap();
+        assert!((found / expected - 1.0).abs() < 1e-6, "{key} {found}");
+    }
     let text = stdout(&cambist(&args));
     let html = std::fs::read_to_string(&page).unwrap();
     for words in ["cut: quoting was paused for ", "trading; paused for "] {

@@ -92,13 +92,13 @@ fn every_trial_is_a_row_and_its_figures_are_those_of_the_backtest() {
         "{}",
         runs[4]
     );
-    // Four trials with a ratio, and the expected best of four without skill.
+    // Four trials with a ratio, and none with a positive one.
     assert_eq!(summary["best"]["deflated"]["trials"], 4);
     let printed = summary["statements"].to_string();
     for words in [
         "2 of 6 runs were refused",
-        "The best of 4 trials without any skill",
-        "deflated Sharpe ratio",
+        "No trial has a positive Sharpe ratio: trials are ranked by excess over holding.",
+        "The Sharpe ratio of the best trial is not positive",
     ] {
         assert!(printed.contains(words), "{words}: {printed}");
     }
@@ -678,7 +678,7 @@ fn tables_name_their_units_and_what_they_leave_out() {
     good(&output);
     let text = stdout(&output);
     assert!(
-        text.starts_with("The best 10 of 12 trials (all are in runs.csv)\n"),
+        text.starts_with("The best 10 of 12 trials (all are in runs.csv); trials without a positive Sharpe ratio by excess\n"),
         "{text}"
     );
     let head = text.lines().nth(1).unwrap();

@@ -65,6 +65,8 @@ pub struct OpenOptions {
     pub max_gap_nanos: i64,
     /// See [`TickOptions::price_factor`], [`CsvOptions::price_factor`] and [`ReadOptions::price_factor`].
     pub price_factor: Option<u32>,
+    /// Whether Parquet is read. A build of this crate may have it because another program of the same build asked for it.
+    pub parquet: bool,
 }
 
 impl Default for OpenOptions {
@@ -78,6 +80,7 @@ impl Default for OpenOptions {
             tolerance: Tolerance::NONE,
             max_gap_nanos: DEFAULT_MAX_GAP_NANOS,
             price_factor: Some(DEFAULT_PRICE_FACTOR),
+            parquet: cfg!(feature = "parquet"),
         }
     }
 }
@@ -168,7 +171,7 @@ pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Recording> {
             Ok(snapshots(reader, first, rest, resume))
         }
         #[cfg(feature = "parquet")]
-        Format::Parquet => {
+        Format::Parquet if options.parquet => {
             let options = ParquetOptions {
                 units: options.units,
                 default_grid: options.default_grid,
@@ -182,7 +185,6 @@ pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Recording> {
                 move |reader: ParquetReader, path: &Path| reader.continue_with(path, &options);
             Ok(snapshots(reader, first, rest, resume))
         }
-        #[cfg(not(feature = "parquet"))]
         Format::Parquet => Err(Box::new(Error {
             file: first.display().to_string(),
             place: crate::Place::File,
