@@ -695,7 +695,7 @@ fn tables_name_their_units_and_what_they_leave_out() {
     let whole = page(&sweep);
     for words in [
         "12 runs, 12 trials compared on eth.csv",
-        "<h2>Trials, the best first</h2>",
+        "<h2>Trials, the best first; trials without a positive Sharpe ratio by excess</h2>",
         "both sides quoted, %</th>",
     ] {
         assert!(whole.contains(words), "{words}");
