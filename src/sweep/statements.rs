@@ -274,8 +274,15 @@ fn walk_forward(
         .iter()
         .filter(|window| window.test.is_some())
         .count();
+    let each = walk.windows.iter().filter_map(|own| own.train.as_ref());
+    let by_excess = each.filter(|train| train.is_ranked_by_excess()).count();
+    let where_positive = if by_excess > 0 {
+        " where it is positive"
+    } else {
+        ""
+    };
     sentences.push(format!(
-        "In each of {windows} windows, the best of {} trials by {} was chosen on train and reported on test.",
+        "In each of {windows} windows, the best of {} trials by {}{where_positive} was chosen on train and reported on test.",
         compared(summary),
         summary.measure.metric(space.metric)
     ));
@@ -285,8 +292,6 @@ fn walk_forward(
             windows - chosen
         ));
     }
-    let each = walk.windows.iter().filter_map(|own| own.train.as_ref());
-    let by_excess = each.filter(|train| train.is_ranked_by_excess()).count();
     if by_excess > 0 {
         sentences.push(format!(
             "In {by_excess} of {windows} windows no trial that traded to the end has a positive Sharpe ratio on train: trials are ranked by {} there.",
@@ -300,8 +305,8 @@ fn walk_forward(
     let ranked = ranked.filter(|window| window.test_rank.is_some()).count();
     if ranked > 0 {
         sentences.push(format!(
-            "On test the chosen trial was in the better half of all trials in {} of {ranked} windows in which they differ; a choice without skill is in about half of them.",
-            walk.better_half
+            "On test the chosen trial was in the better half of all trials in {} of {ranked} windows in which they differ; a choice without skill is in {:.1} of them on average (trials of equal results share a place).",
+            walk.better_half, walk.better_half_by_chance
         ));
     }
     if let (Some(sharpe), Some(p)) = (walk.test_sharpe, walk.test_probability) {

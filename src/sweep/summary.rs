@@ -126,6 +126,15 @@ impl<'a> Score<'a> {
         }
     }
 
+    /// Whether its trading stopped, and its place on test, where one without a trade has a ratio of zero.
+    fn test_place(&self, metric: Metric) -> Option<(bool, Place)> {
+        let value = match metric {
+            Metric::Sharpe => self.ratio(),
+            Metric::NetPnl => self.excess,
+        };
+        Some((self.figures.is_stopped(), self.place(metric, value?)))
+    }
+
     /// Whether every return is zero, as without a trade: it counts with a ratio of zero.
     fn is_zero(&self) -> bool {
         let returns = self.figures.returns;
@@ -265,26 +274,42 @@ impl<'a> Group<'a> {
 
     /// Place of a score by a metric, 1 for the best, and of how many; `None` where all are equal.
     fn rank(&self, of: &Score<'_>, metric: Metric) -> Option<(u64, u64)> {
-        let value = |score: &Score<'_>| match metric {
-            Metric::Sharpe => score.ratio(),
-            Metric::NetPnl => score.excess,
-        };
-        // Those that traded to the end before those whose trading stopped.
-        let place = |score: &Score<'_>| {
-            let place = score.place(metric, value(score)?);
-            Some((score.figures.is_stopped(), place))
-        };
-        let (own_stopped, own) = place(of)?;
-        let values = self.scores.iter().filter_map(place);
+        let own = of.test_place(metric)?;
+        let places = self.scores.iter();
+        let places = places.filter_map(|score| score.test_place(metric));
         let (mut better, mut equal, mut all) = (0, 0, 0);
-        for (stopped, place) in values {
+        for place in places {
             all += 1;
-            let order = stopped.cmp(&own_stopped).then(place.ranked(own));
+            let order = by_test_place(&place, &own);
             better += u64::from(order.is_lt());
             equal += u64::from(order.is_eq());
         }
         (equal < all).then_some((better + 1, all))
     }
+
+    /// The share of scores whose [`Group::rank`] is in the better half, which a choice without skill is in as often: more
+    /// than half where some share a place.
+    #[expect(clippy::cast_precision_loss, reason = "a statistic")]
+    fn better_half(&self, metric: Metric) -> f64 {
+        let places = self.scores.iter();
+        let mut places: Vec<_> = places
+            .filter_map(|score| score.test_place(metric))
+            .collect();
+        places.sort_by(by_test_place);
+        let last = (places.len() / 2).checked_sub(1);
+        last.and_then(|last| places.get(last)).map_or(0.0, |last| {
+            let within = places.partition_point(|place| by_test_place(place, last).is_le());
+            within as f64 / places.len() as f64
+        })
+    }
+}
+
+/// The order of places on test: those that traded to the end before those whose trading stopped, then the better one first.
+fn by_test_place(
+    (stopped, own): &(bool, Place),
+    (other_stopped, other): &(bool, Place),
+) -> Ordering {
+    stopped.cmp(other_stopped).then(own.ranked(*other))
 }
 
 /// A ratio for one return as one for a year.
@@ -419,6 +444,9 @@ pub struct WalkForwardResult {
     pub test_probability: Option<f64>,
     /// Windows in which the chosen was in the better half of all trials on test.
     pub better_half: u64,
+    /// In how many a choice without skill is on average: more than half of those in which trials differ where some of them
+    /// share a place.
+    pub better_half_by_chance: f64,
     /// Windows in which the net profit and loss of the chosen was negative, on train and on test.
     pub lost: [u64; 2],
     /// Windows in which the chosen traded, and its excess over holding was not above zero, on train and on test; none in
@@ -629,7 +657,8 @@ fn walk_forward(
     let mut pooled = RunningMoments::default();
     let mut windows = Vec::new();
     let (mut net, mut excess, mut seconds) = ([0.0; 2], [0.0; 2], [0.0; 2]);
-    let (mut better_half, mut test_quoting, mut test_fills) = (0, 0.0, 0);
+    let (mut better_half, mut by_chance) = (0, 0.0);
+    let (mut test_quoting, mut test_fills) = (0.0, 0);
     for (window, times) in (0..).zip(&header.windows) {
         let train = group(rows, space, Some(window), Phase::Train);
         let test = group(rows, space, Some(window), Phase::Test);
@@ -653,7 +682,10 @@ fn walk_forward(
             test_fills += score.figures.fills;
         }
         let rank = then.and_then(|score| test.rank(score, space.metric));
-        better_half += u64::from(rank.is_some_and(|(rank, of)| rank * 2 <= of));
+        if let Some((rank, of)) = rank {
+            better_half += u64::from(rank * 2 <= of);
+            by_chance += test.better_half(space.metric);
+        }
         windows.push(WindowResult {
             window,
             times: times.clone(),
@@ -707,6 +739,7 @@ fn walk_forward(
         test_sharpe: moments.map(|moments| annual(moments.sharpe(), space.return_interval_s)),
         test_probability: moments.and_then(|moments| moments.probability_above(0.0).ok()),
         better_half,
+        better_half_by_chance: by_chance,
         lost,
         without_excess,
     }

@@ -378,9 +378,43 @@ fn a_window_without_a_positive_ratio_chooses_by_excess() {
     let walk = found.walk_forward.as_ref().unwrap();
     assert_eq!(walk.windows[0].train.as_ref().unwrap().trial, 1);
     assert_eq!(walk.windows[0].test_rank, Some(1));
+    assert_eq!((walk.better_half, walk.better_half_by_chance), (1, 0.5));
     let text = found.statements.join(" ");
-    let words = "In 1 of 1 windows no trial that traded to the end has a positive Sharpe ratio on train: trials are ranked by excess over holding there.";
+    for words in [
+        "In each of 1 windows, the best of 4 trials by Sharpe ratio of the excess over holding where it is positive was chosen on train",
+        "In 1 of 1 windows no trial that traded to the end has a positive Sharpe ratio on train: trials are ranked by excess over holding there.",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}
+
+/// Where trials share a place, a choice without skill is in the better half more often than every second time.
+#[test]
+fn the_better_half_by_chance_counts_places_that_are_shared() {
+    let parts = [Phase::Train, Phase::Test].map(|phase| (Some(0), phase));
+    let of = |trials: &[&[f64]]| {
+        let rows = with_returns(trials, &parts);
+        summary(&header(1, 2 * trials.len() as u64), &space(), &rows)
+    };
+    // Three that never traded are first on test, and the one that traded was chosen.
+    let shared = of(&[LOST_MUCH, ZERO, ZERO, ZERO]);
+    let walk = shared.walk_forward.as_ref().unwrap();
+    assert_eq!(walk.windows[0].test_rank, Some(4));
+    assert_eq!((walk.better_half, walk.better_half_by_chance), (0, 0.75));
+    let text = shared.statements.join(" ");
+    let words = "in 0 of 1 windows in which they differ; a choice without skill is in 0.8 of them on average";
     assert!(text.contains(words), "{text}");
+    // Of three different ones, one is in the better half.
+    let three = of(&[LOST_MUCH, LOST_LITTLE, GOOD]);
+    let walk = three.walk_forward.as_ref().unwrap();
+    assert_eq!(
+        (walk.better_half, walk.better_half_by_chance),
+        (1, 1.0 / 3.0)
+    );
+    // Those behind share the second place of four, which is in the better half.
+    let behind = of(&[GOOD, LOST_MUCH, LOST_MUCH, LOST_MUCH]);
+    let walk = behind.walk_forward.as_ref().unwrap();
+    assert_eq!((walk.better_half, walk.better_half_by_chance), (1, 1.0));
 }
 
 /// Walk-forward states different signs as a plain sweep does.

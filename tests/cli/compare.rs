@@ -37,6 +37,9 @@ fn several_runs_are_on_one_page_with_what_differs_between_them() {
     let written = std::fs::read_to_string(folder.0.join("near/report.json")).unwrap();
     let written: serde_json::Value = serde_json::from_str(&written).unwrap();
     assert_eq!(runs[0]["pnl"], written["report"]["pnl"]);
+    // Fees of zero have no sign.
+    let advice = written["report"]["advice"].to_string();
+    assert!(advice.contains("net of fees of 0.0 bps"), "{advice}");
     assert_eq!(
         (&runs[0]["name"], &runs[1]["name"]),
         (&"near".into(), &"<slow>".into())

@@ -145,7 +145,8 @@ fn fee_bps(report: &Report) -> f64 {
     let number = |text: &String| text.parse::<f64>().unwrap_or(0.0);
     let traded: f64 = report.quote_volume.values().map(number).sum();
     match &report.pnl {
-        Some(pnl) if traded > 0.0 => -number(&pnl.fees) / traded * 10_000.0,
+        // Not negated: without fees that would be -0.0.
+        Some(pnl) if traded > 0.0 => (0.0 - number(&pnl.fees)) / traded * 10_000.0,
         _ => 0.0,
     }
 }

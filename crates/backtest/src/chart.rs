@@ -182,15 +182,15 @@ fn times(svg: &mut String, scale: &Scale, (from, to): (Timestamp, Timestamp)) {
     // A time of day alone would name two moments, or be read as one of the first day.
     let day = |time: Timestamp| time.to_string().get(..10).map(str::to_owned);
     let with_date = day(from) != day(to);
-    // Without seconds, labels less than a minute apart would be equal.
-    let with_seconds = !with_date || all / STEPS < 60 * SECOND;
-    let with_millis = all / STEPS < SECOND;
-    // Dates with seconds have room at fewer ticks only.
-    let steps = if with_date && with_seconds {
-        STEPS_FEW
-    } else {
-        STEPS
+    // Dates have room at fewer ticks only, and with milliseconds at three.
+    let steps = match with_date {
+        false => STEPS,
+        true if all < STEPS_FEW * SECOND => 2,
+        true => STEPS_FEW,
     };
+    // Without seconds, labels less than a minute apart would be equal.
+    let with_seconds = !with_date || all / steps < 60 * SECOND;
+    let with_millis = all / steps < SECOND;
     for part in 0..=steps {
         let time = from.plus_nanos(all / steps * part);
         let text = label(time, with_date, with_seconds, with_millis);
@@ -283,15 +283,15 @@ mod tests {
         let seconds = seconds.map(|time| format!("1970-01{time}"));
         assert_eq!(texts(&over_midnight), seconds);
         let minutes = texts(&labels(86_400 - 3_600, 86_400 + 3_600));
-        assert_eq!(minutes.len(), 7);
+        assert_eq!(minutes.len(), 5);
         assert_eq!(
-            [&minutes[0], &minutes[6]],
+            [&minutes[0], &minutes[4]],
             ["1970-01-01 23:00", "1970-01-02 01:00"]
         );
         // Ticks less than a second apart have milliseconds.
         let short = texts(&labels(0, 3));
         assert_eq!([&short[1], &short[2]], ["00:00:00.500", "00:00:01.000"]);
-        // A label of n characters is about 6 n wide; those at the ends lie within, the others around their ticks.
+        // A label of n characters is up to 7 n wide; those at the ends lie within, the others around their ticks.
         for svg in [
             labels(86_390, 86_410),
             labels(86_399, 86_401),
@@ -300,7 +300,7 @@ mod tests {
             let all = texts(&svg);
             let wide: Vec<_> = all
                 .iter()
-                .map(|text| 6.0 * f64::from(u8::try_from(text.len()).unwrap()))
+                .map(|text| 7.0 * f64::from(u8::try_from(text.len()).unwrap()))
                 .collect();
             let apart = (WIDTH - LEFT - RIGHT) / f64::from(u8::try_from(all.len() - 1).unwrap());
             assert!(wide[0] + wide[1] / 2.0 <= apart, "{all:?}");
