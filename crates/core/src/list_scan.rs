@@ -162,6 +162,11 @@ impl ListScan {
         }
     }
 
+    /// Creation time of the oldest orders that it lists.
+    pub(crate) const fn from(&self) -> VenueTime {
+        self.from
+    }
+
     /// Lower bound of the venue's clock when it began.
     pub const fn begun_venue(&self) -> VenueTime {
         self.begun_venue

@@ -40,6 +40,8 @@ pub(crate) struct Market {
     pub(crate) both_sides_quoted: bool,
     /// An input of decisions has changed since the last one.
     pub(crate) decision_due: bool,
+    /// The last decision would be another one once an order in flight is accepted.
+    pub(crate) awaits_acceptance: bool,
     /// When the venue's counter of orders and cancels has room for what waits for it.
     pub(crate) counter_frees_at: Option<Time>,
     /// What the strategies of other markets last saw of its book.
@@ -78,6 +80,7 @@ impl Market {
             refused_by: SortedSet::new(),
             both_sides_quoted: false,
             decision_due: false,
+            awaits_acceptance: false,
             counter_frees_at: None,
             shown: Shown::default(),
             decisions: Decisions::default(),

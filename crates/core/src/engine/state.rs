@@ -44,6 +44,7 @@ use crate::engine::risk::signed_unexpired::Signed;
 use crate::engine::venue::budget::Budget;
 use crate::engine::venue::clock::VenueClock;
 use crate::engine::venue::polling::Polls;
+use crate::engine::venue::scan_schedule::Listed;
 use crate::engine::venue::trading_counters::TradingCounters;
 use crate::list_scan::ListScan;
 
@@ -145,6 +146,8 @@ pub(crate) struct State {
     pub(crate) scan: Option<ListScan>,
     /// When the last complete scan began.
     pub(crate) last_complete_scan_at: Option<Time>,
+    /// What complete scans have listed.
+    pub(crate) listed: Listed,
     /// When everything that rests was last listed: nothing is quoted before that.
     pub(crate) resting_listed_at: Option<Time>,
     /// The scan of joins and exits in progress.
@@ -258,6 +261,7 @@ impl State {
             polls: Polls::default(),
             scan: None,
             last_complete_scan_at: None,
+            listed: Listed::default(),
             resting_listed_at: None,
             pool_scan: None,
             in_flight: SortedMap::default(),

@@ -8,7 +8,7 @@ use cambist_core::order::{ClientOrderId, OrderStatus, StrategyId};
 use cambist_core::strategy::{ProcessMessage, Strategy, Targets, View};
 use cambist_core::{Price, Qty, Side, Time};
 
-use crate::bench::{TestBench, config};
+use crate::bench::{Below, TestBench, config};
 
 /// What a strategy was given.
 #[derive(Debug, Default)]
@@ -123,6 +123,43 @@ fn a_strategy_decides_once_for_each_change() {
     let depths = bench.count(|n| matches!(n, Notification::DepthAccepted { .. }));
     assert!(depths >= 39, "{depths}");
     assert_eq!(seen[0].lock().unwrap().decisions - before, depths);
+}
+
+/// A strategy sees the same of an order in flight and of one that rests.
+#[test]
+fn the_acceptance_of_a_wanted_order_is_no_decision() {
+    let (mut bench, seen) = two([9_995, 9_990]);
+    bench.until_a_submit_waits();
+    let before = seen[0].lock().unwrap().decisions;
+    assert_eq!(bench.submits.len(), 2);
+    bench.accept_all();
+    assert_eq!(seen[0].lock().unwrap().decisions, before);
+    // It is one where the order is not wanted any more.
+    let mut bench = TestBench::of(Box::new(Below(10)), config(), Vec::new());
+    bench.until_a_submit_waits();
+    bench.depth = (9_890, 9_910);
+    bench.run_ms(600);
+    assert_eq!((bench.submits.len(), bench.cancels.len()), (2, 0));
+    bench.accept();
+    assert_eq!(bench.cancels.len(), 1);
+}
+
+/// A side that a control refuses is decided again when an order is accepted: the control may have waited for that.
+#[test]
+fn an_acceptance_is_a_decision_where_a_control_refused_an_order() {
+    for (orders_max, is_decided) in [(2, false), (1, true)] {
+        let mut config = config();
+        config.markets[0].open_orders_max = orders_max;
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let strategies = [9_995, 9_990]
+            .map(|price| -> Box<dyn Strategy> { Box::new(ViewRecorder(price, Arc::clone(&seen))) });
+        let mut bench = TestBench::shared(strategies.into(), config);
+        bench.until_a_submit_waits();
+        let before = seen.lock().unwrap().decisions;
+        bench.accept();
+        let decided = seen.lock().unwrap().decisions > before;
+        assert_eq!(decided, is_decided, "at most {orders_max}");
+    }
 }
 
 /// A strategy that cannot read what an earlier run stored is named; one that can, or for which nothing was stored, is not.

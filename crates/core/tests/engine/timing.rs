@@ -348,3 +348,85 @@ fn lists_are_read_at_once_when_the_depth_lacks_an_order_that_rests() {
         assert_eq!(lists.count() > 0, is_read, "an order that {state}");
     }
 }
+
+/// How far back the lists of all orders went that were asked for since a time, in milliseconds: one for each list.
+fn windows(bench: &TestBench, since: Time) -> Vec<u64> {
+    let asked = bench.asked.iter().filter(|(at, _)| *at >= since);
+    let windows = asked.filter_map(|(at, query)| match query {
+        Query::Orders(page) if page.list == OrderList::All && page.to.0 == 0 => {
+            let then = bench.venue_now().minus_ms(bench.now.ms_since(*at));
+            Some(then.ms_since(page.from))
+        }
+        _ => None,
+    });
+    windows.collect()
+}
+
+/// Grace and margin: a list that goes back to ended orders.
+const WIDE_MS: u64 = 3_000 + 10_000;
+
+/// Most lists have few entries: ended orders are in every fifth of those that are read once a second.
+#[test]
+fn every_fifth_list_of_a_quiet_engine_goes_back_to_ended_orders() {
+    let mut bench = TestBench::with(&[], config(), Vec::new());
+    bench.run_ms(5_000);
+    let since = bench.now.plus_ms(1);
+    bench.run_ms(50_000);
+    let windows = windows(&bench, since);
+    let is_wide: Vec<_> = windows.iter().map(|ms| *ms >= WIDE_MS).collect();
+    let first = is_wide.iter().position(|wide| *wide).expect("a wide one");
+    let every_fifth = is_wide[first..].iter().enumerate();
+    assert!(
+        every_fifth
+            .into_iter()
+            .all(|(at, wide)| *wide == (at % 5 == 0)),
+        "{windows:?}"
+    );
+    let narrow = windows.iter().filter(|ms| **ms < WIDE_MS);
+    assert!(narrow.clone().all(|ms| *ms < 3_500), "{windows:?}");
+    assert!(narrow.count() > 30);
+}
+
+/// Every list goes back to the oldest order that may be alive.
+#[test]
+fn every_list_goes_back_to_the_oldest_order() {
+    let mut bench = TestBench::ready(&BID);
+    let oldest = bench.accept();
+    let made_at = bench.sealed[&oldest].1.made_at;
+    let since = bench.now.plus_ms(1);
+    bench.run_ms(13_000);
+    assert!(
+        bench
+            .list
+            .iter()
+            .any(|report| report.hash == bench.sealed[&oldest].0)
+    );
+    let lists = bench.asked.iter().filter(|(at, query)| {
+        *at >= since && matches!(query, Query::Orders(page) if page.to.0 == 0)
+    });
+    let from = lists.map(|(_, query)| match query {
+        Query::Orders(page) => page.from,
+        _ => unreachable!("filtered"),
+    });
+    let from: Vec<_> = from.collect();
+    assert!(
+        from.len() > 10 && from.iter().all(|from| *from < made_at),
+        "{from:?}"
+    );
+}
+
+#[test]
+fn lists_go_back_to_ended_orders_while_an_order_is_unknown() {
+    let mut config = config();
+    config.resend_after_ms = 10_000;
+    let mut bench = TestBench::with(&BID, config, Vec::new());
+    bench.until_a_submit_waits();
+    bench.run_ms(2_000);
+    let since = bench.now.plus_ms(1);
+    bench.answer_submit(Outcome::Unknown(UnknownCause::Timeout));
+    bench.unanswered = |query| matches!(query, Query::Order(_));
+    bench.run_ms(4_000);
+    let windows = windows(&bench, since);
+    assert!(windows.len() >= 3);
+    assert!(windows.iter().all(|ms| *ms >= WIDE_MS), "{windows:?}");
+}

@@ -57,6 +57,27 @@ const STEPS: &[&[Step]] = &[
     LEFT_TO_START,
     COMPARED_SHARES,
     AMENDS,
+    LISTED,
+];
+
+/// Version 30: lists need not go back to orders that ended, and acceptances need not be decisions. Before, every list did,
+/// without a note of it, and every acceptance was one.
+const LISTED: &[Step] = &[
+    Step::Add {
+        of: "State",
+        field: "listed",
+        value: || {
+            Value::Struct(vec![
+                ("recent_at".to_owned(), Value::NONE),
+                ("until".to_owned(), Value::Unsigned(0)),
+            ])
+        },
+    },
+    Step::Add {
+        of: "Market",
+        field: "awaits_acceptance",
+        value: || Value::Bool(true),
+    },
 ];
 
 /// Version 29: orders are amended where the venue can do that. Before, they rested where they were made.

@@ -67,7 +67,8 @@ impl State {
         actions: &mut Vec<Action>,
     ) {
         let id = self.markets[index].spec.id;
-        self.markets[index].counter_frees_at = None;
+        let market = &mut self.markets[index];
+        (market.counter_frees_at, market.awaits_acceptance) = (None, false);
         let prices = self.prices(id);
         let mid = self.quoting_mid(now, id, &prices);
         let mut findings = Findings::default();
@@ -209,8 +210,14 @@ impl State {
         let mut found = diff(quotes, working, tolerance);
         let amends = self.choose_amends(now, (index, mid), (working, tolerance), &mut found);
         self.let_replacements_wait(now, index, (quotes, working, tolerance), &mut found);
-        let Diff { cancel, place } = found;
-        let decisions = &mut self.markets[index].decisions;
+        let Diff {
+            cancel,
+            place,
+            awaits_acceptance,
+        } = found;
+        let market = &mut self.markets[index];
+        market.awaits_acceptance |= awaits_acceptance;
+        let decisions = &mut market.decisions;
         decisions.compare(quotes, working, (tolerance, because), &cancel);
         self.send_amends(now, amends, actions);
         for order in cancel {

@@ -67,6 +67,9 @@ pub(crate) struct Diff {
     pub(crate) cancel: Vec<ClientOrderId>,
     /// Quotes to place, nearest level first.
     pub(crate) place: Vec<Missing>,
+    /// An order in flight is not wanted, or one rests until its replacement does: the answer about an order changes
+    /// this. Every other acceptance of an order leaves it as it is.
+    pub(crate) awaits_acceptance: bool,
 }
 
 /// Compares targets with working orders.
@@ -107,7 +110,9 @@ pub(crate) fn diff(quotes: &[Quote], working: &[Working], tolerance: Tolerance) 
         if surplus && can_cancel {
             result.cancel.push(order.id);
         }
+        result.awaits_acceptance |= surplus && order.state == WorkingState::InFlight;
     }
+    result.awaits_acceptance |= !held_back.is_empty();
     result
 }
 
@@ -301,13 +306,35 @@ mod tests {
             &[old, bid(2, 10_000, WorkingState::InFlight, false)],
             EXACT,
         );
-        assert_eq!(coming, Diff::default());
+        let awaits = Diff {
+            awaits_acceptance: true,
+            ..Diff::default()
+        };
+        assert_eq!(coming, awaits);
         let live = diff(
             &[want(10_000)],
             &[old, bid(2, 10_000, WorkingState::Live, false)],
             EXACT,
         );
         assert_eq!((live.cancel, live.place.len()), (vec![id(1)], 0));
+    }
+
+    /// An acceptance changes the comparison only where an order in flight is not wanted, or where one rests until its
+    /// replacement does.
+    #[test]
+    fn an_acceptance_is_awaited_where_it_changes_what_is_done() {
+        let awaits = |orders: &[Working]| diff(&[want(10_000)], orders, EXACT).awaits_acceptance;
+        let wanted = |state| bid(1, 10_000, state, false);
+        let unwanted = |state| bid(2, 11_000, state, false);
+        let old = bid(3, 10_000, WorkingState::Live, true);
+        let (live, in_flight) = (WorkingState::Live, WorkingState::InFlight);
+        assert!(!awaits(&[]));
+        assert!(!awaits(&[wanted(in_flight)]));
+        assert!(!awaits(&[wanted(in_flight), unwanted(live)]));
+        assert!(awaits(&[wanted(live), unwanted(in_flight)]));
+        assert!(awaits(&[old]), "its replacement is only placed now");
+        assert!(awaits(&[old, wanted(in_flight)]));
+        assert!(!awaits(&[old, wanted(live)]), "it is cancelled");
     }
 
     /// The order of the nearest level has to be renewed, and that of the next level is within the tolerance of it.
@@ -425,9 +452,8 @@ mod tests {
 
     #[test]
     fn orders_in_flight_are_never_cancelled_before_their_answer() {
-        assert_eq!(
-            diff(&[], &[bid(1, 10_000, WorkingState::InFlight, false)], EXACT),
-            Diff::default()
-        );
+        let unwanted = diff(&[], &[bid(1, 10_000, WorkingState::InFlight, false)], EXACT);
+        assert_eq!((unwanted.cancel, unwanted.place), (vec![], vec![]));
+        assert!(unwanted.awaits_acceptance);
     }
 }

@@ -37,7 +37,7 @@ impl State {
         let Some(lifecycle) = self.orders.lifecycle_mut(id) else {
             return;
         };
-        let endpoint = lifecycle.endpoint;
+        let (endpoint, was_in_flight) = (lifecycle.endpoint, lifecycle.phase == Phase::InFlight);
         let after = lifecycle.handle_outcome(now, outcome, &self.venue.refusals);
         let is_refused = matches!(lifecycle.phase, Phase::Unknown { answered: true, .. })
             || after == TransmissionOutcome::ProvenDead;
@@ -77,7 +77,15 @@ impl State {
             TransmissionOutcome::ScanNeeded => self.polls.scan_soon(),
             TransmissionOutcome::Nothing => {}
         }
-        self.market_mut(market).decision_due = true;
+        // A strategy sees the same of an order in flight and of one that rests, and it counts for the same quote.
+        let is_expected = was_in_flight && matches!(after, TransmissionOutcome::Accepted { .. });
+        let on_book = self
+            .orders
+            .get(id)
+            .is_some_and(|tracked| !tracked.is_swap());
+        let market = self.market_mut(market);
+        market.decision_due |=
+            !(is_expected && on_book) || market.awaits_acceptance || !market.refused_by.is_empty();
     }
 
     /// The state in an acknowledgement is not a report: amounts come with the report.
@@ -187,6 +195,7 @@ impl State {
             return;
         }
         self.last_complete_scan_at = Some(pass.begun);
+        self.note_listed(pass);
         self.polls.scan_ended(pass.purpose, now);
         let shown = u32::try_from(pass.seen.len()).unwrap_or(u32::MAX);
         actions.push(Action::Notify(Notification::Reconciled { orders: shown }));

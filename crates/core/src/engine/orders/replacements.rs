@@ -251,6 +251,7 @@ mod tests {
             let mut found = Diff {
                 cancel: vec![order.id],
                 place: replacement.into_iter().collect(),
+                ..Diff::default()
             };
             let compared = (&[wanted][..], &[order][..], TOLERANCE);
             state.let_replacements_wait(now, 0, compared, &mut found);

@@ -61,6 +61,11 @@ impl VenueClock {
         }
     }
 
+    /// Whether an answer contradicts the bound: it may be ahead.
+    pub(crate) const fn is_doubted(&self) -> bool {
+        self.doubt.is_some() || self.ahead_ms > 0
+    }
+
     /// The venue's clock for computing ages: rather ahead than behind.
     pub(crate) fn for_ages(&self, now: Time) -> VenueTime {
         self.at_least(now).minus_ms(self.ahead_ms)

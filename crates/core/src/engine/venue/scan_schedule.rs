@@ -1,6 +1,8 @@
 //! The schedule of scans of orders and of joins and exits: when one starts, how far back it goes, and what it must
 //! prove. `list_scan` defines what it proves.
 
+use serde::{Deserialize, Serialize};
+
 use crate::action::Action;
 use crate::fence;
 use crate::request::{Endpoint, Query};
@@ -14,6 +16,18 @@ use crate::list_scan::ListScan;
 /// The venue may have created an order this much earlier than the lower bound of its clock. A wrong answer can put the
 /// bound ahead by a whole leap, and an order outside the window would never be found.
 const WINDOW_MARGIN_MS: u64 = 2 * LEAP_MS;
+
+/// A list goes back to orders that have ended this often.
+const RECENT_EVERY_MS: u64 = LEAP_MS;
+
+/// What complete scans of orders have listed.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Listed {
+    /// When the last one began that went back to orders that have ended.
+    recent_at: Option<Time>,
+    /// Lower bound of the venue's clock when the last one began.
+    until: VenueTime,
+}
 
 /// The lists of a start.
 enum StartLists {
@@ -63,15 +77,53 @@ impl State {
             return ListScan::standing(now, venue_now, limit);
         }
         self.polls.presence = now.plus_ms(self.config.poll.orders_ms);
-        // Back to the oldest order that may be alive, and a little further, so that a fill of an order that has just
-        // ended is found as well.
+        let from = if self.recent_were_listed(now) {
+            self.unlisted_from(venue_now)
+        } else {
+            self.recent_from(venue_now)
+        };
+        ListScan::look(now, venue_now, from, limit).over(&self.venue.lists.scanned)
+    }
+
+    /// Back to the oldest order that may be alive, and a little further, so that a fill of an order that has just ended is
+    /// found as well.
+    fn recent_from(&self, venue_now: VenueTime) -> VenueTime {
         let recent = venue_now.minus_ms(self.config.grace_ms);
-        let from = self
-            .orders
-            .oldest_made()
-            .map_or(recent, |oldest| oldest.min(recent));
-        ListScan::look(now, venue_now, from.minus_ms(WINDOW_MARGIN_MS), limit)
-            .over(&self.venue.lists.scanned)
+        let oldest = self.orders.oldest_made();
+        let from = oldest.map_or(recent, |oldest| oldest.min(recent));
+        from.minus_ms(WINDOW_MARGIN_MS)
+    }
+
+    /// Back to the oldest order that may be alive, and to the last list: what was created before and has ended was in that.
+    fn unlisted_from(&self, venue_now: VenueTime) -> VenueTime {
+        let oldest = self.orders.oldest_made();
+        let listed = self.listed.until.min(venue_now);
+        let from = oldest.map_or(listed, |oldest| oldest.min(listed));
+        from.minus_ms(self.venue.clock.resolution_ms)
+    }
+
+    /// Whether ended orders were listed a moment ago, so that what may be alive is enough for now: then a list has few
+    /// entries. Not while anything is unknown that a list could show.
+    fn recent_were_listed(&self, now: Time) -> bool {
+        let recent_at = self.listed.recent_at;
+        let a_moment_ago = recent_at.is_some_and(|at| now.ms_since(at) < RECENT_EVERY_MS);
+        a_moment_ago
+            && self.ready
+            && self.drain.is_none()
+            && !self.orders.has_unresolved()
+            && !self.foreign.is_any_known()
+            && !self.instances.may_be_running()
+            && !self.clock.is_doubted()
+    }
+
+    /// A scan of orders was read to its end.
+    pub(crate) fn note_listed(&mut self, pass: &ListScan) {
+        let begun = pass.begun_venue();
+        let recent = begun.minus_ms(self.config.grace_ms + WINDOW_MARGIN_MS);
+        if pass.from() <= recent {
+            self.listed.recent_at = Some(pass.begun);
+        }
+        self.listed.until = begun;
     }
 
     pub(crate) fn absence_is_needed(&self, now: Time) -> bool {
@@ -188,5 +240,81 @@ impl State {
         let recent = venue_now.minus_ms(back_ms);
         let from = oldest.map_or(recent, |oldest| oldest.min(recent));
         ListScan::look(now, venue_now, from.minus_ms(WINDOW_MARGIN_MS), limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::testing;
+    use crate::engine::venue::clock::VenueClock;
+
+    const GRACE_MS: u64 = 3_000;
+    const WIDE_MS: u64 = GRACE_MS + WINDOW_MARGIN_MS;
+    /// When the list of `listed` began.
+    const LISTED: Time = Time::from_ms(1_000_000);
+
+    /// An engine after a list that went back to ended orders.
+    fn listed() -> State {
+        let mut state = testing::state(LISTED);
+        state.config.grace_ms = GRACE_MS;
+        state.venue.clock.resolution_ms = 1_000;
+        state.polls.resting = Time(u64::MAX);
+        state.clock = VenueClock::new(LISTED, VenueTime(1_700_000_000_000));
+        assert_eq!(window_ms(&mut state, LISTED), WIDE_MS);
+        let pass = state.begin_scan(LISTED);
+        state.note_listed(&pass);
+        state
+    }
+
+    /// How far a list goes back from the venue's clock, in milliseconds.
+    fn window_ms(state: &mut State, now: Time) -> u64 {
+        let venue_now = state.clock.at_least(now);
+        venue_now.ms_since(state.begin_scan(now).from())
+    }
+
+    #[test]
+    fn a_list_goes_back_to_the_last_one_and_to_ended_orders_every_five_seconds() {
+        let mut state = listed();
+        let after = LISTED.plus_ms(RECENT_EVERY_MS - 1);
+        // The clock's bound runs slow by a thousandth.
+        assert_eq!(window_ms(&mut state, after), 4_999 - 5 + 1_000);
+        assert_eq!(window_ms(&mut state, LISTED.plus_ms(5_000)), WIDE_MS);
+        // A list that went back to the last one counts as the last, and does not count as one of ended orders.
+        let pass = state.begin_scan(LISTED.plus_ms(3_000));
+        state.note_listed(&pass);
+        assert_eq!(window_ms(&mut state, after), 1_999 - 2 + 1_000);
+        assert_eq!(window_ms(&mut state, LISTED.plus_ms(5_000)), WIDE_MS);
+        // After a gap in time it is not known what was listed.
+        state.listed = Listed::default();
+        assert_eq!(window_ms(&mut state, after), WIDE_MS);
+    }
+
+    #[test]
+    fn a_bound_that_went_back_is_followed() {
+        let mut state = listed();
+        let (now, back) = (LISTED.plus_ms(1_000), VenueTime(1_699_999_990_000));
+        state.clock = VenueClock::new(now, back);
+        assert_eq!(window_ms(&mut state, now), 1_000);
+    }
+
+    #[test]
+    fn a_list_goes_back_to_ended_orders_while_anything_is_unknown() {
+        let now = LISTED.plus_ms(1_000);
+        let is_wide = |unknown: fn(&mut State)| {
+            let mut state = listed();
+            unknown(&mut state);
+            window_ms(&mut state, now) == WIDE_MS
+        };
+        assert!(!is_wide(|_| {}));
+        assert!(is_wide(|state| state.ready = false));
+        assert!(is_wide(|state| state.start_drain(LISTED, &mut Vec::new())));
+        let contradicted = |state: &mut State| {
+            let late = state.clock.at_least(LISTED).minus_ms(4_000);
+            let rule = state.venue.clock;
+            let back = state.clock.compare(LISTED, LISTED, late, rule);
+            assert_eq!(back, 0);
+        };
+        assert!(is_wide(contradicted));
     }
 }
