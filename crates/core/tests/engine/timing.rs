@@ -6,7 +6,7 @@ use cambist_core::action::Action;
 use cambist_core::config::EngineConfig;
 use cambist_core::event::{Command, Event, Filter, TradingState};
 use cambist_core::notification::Notification;
-use cambist_core::order::OrderStatus;
+use cambist_core::order::{ClientOrderId, OrderStatus};
 use cambist_core::request::{Endpoint, OrderList, Outcome, Query, UnknownCause};
 use cambist_core::strategy::Strategy;
 use cambist_core::{MarketId, MarketSpec, Reason, Time};
@@ -429,4 +429,48 @@ fn lists_go_back_to_ended_orders_while_an_order_is_unknown() {
     let windows = windows(&bench, since);
     assert!(windows.len() >= 3);
     assert!(windows.iter().all(|ms| *ms >= WIDE_MS), "{windows:?}");
+}
+
+/// The difference may be a late fill of an order that ended before the last list.
+#[test]
+fn lists_go_back_to_ended_orders_while_books_differ() {
+    let mut bench = TestBench::with(&[], config(), Vec::new());
+    bench.run_ms(5_000);
+    bench.balances.0 += 4_000;
+    bench.run_ms(5_000);
+    let differ =
+        |n: &Notification| matches!(n, Notification::Books(books) if !books.differences.is_empty());
+    assert!(bench.count(differ) > 0);
+    let since = bench.now.plus_ms(1);
+    bench.run_ms(20_000);
+    let wide = windows(&bench, since);
+    assert!(wide.iter().all(|ms| *ms >= WIDE_MS), "{wide:?}");
+    bench.balances.0 -= 4_000;
+    bench.run_ms(3_000);
+    let since = bench.now.plus_ms(1);
+    bench.run_ms(5_000);
+    let narrow = windows(&bench, since);
+    assert!(narrow.iter().any(|ms| *ms < WIDE_MS), "{narrow:?}");
+}
+
+/// Beside others on the account it is not known what has changed in orders that ended.
+#[test]
+fn lists_go_back_to_ended_orders_while_others_have_orders() {
+    for others in [None, Some(0x7530_e7d1)] {
+        let mut bench = TestBench::ready(&BID);
+        let own = bench.accept();
+        bench.run_ms(2_000);
+        let mut other = bench.list[0].clone();
+        other.hash.0[0] ^= 1;
+        other.client_id = others.map(|instance| ClientOrderId { instance, ..own });
+        bench.list.push(other);
+        bench.run_ms(6_000);
+        let since = bench.now.plus_ms(1);
+        bench.run_ms(4_000);
+        let windows = windows(&bench, since);
+        assert!(
+            windows.len() >= 3 && windows.iter().all(|ms| *ms >= WIDE_MS),
+            "{others:?}: {windows:?}"
+        );
+    }
 }

@@ -255,6 +255,11 @@ impl State {
         self.reconciliation.hold
     }
 
+    /// Whether the last comparison found a difference.
+    pub(crate) fn books_differ_now(&self) -> bool {
+        !self.differences().is_empty()
+    }
+
     /// The differences: exact as of the last cut, or proven lower bounds since.
     fn differences(&self) -> &Differences {
         let at_least = &self.reconciliation.at_least;

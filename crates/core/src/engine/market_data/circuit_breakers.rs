@@ -9,7 +9,6 @@ use crate::notification::Notification;
 use crate::time::Time;
 
 use crate::engine::state::State;
-use crate::engine::venue::scan_schedule::Listed;
 
 /// If the engine is called this much later than the requested wake-up, the process did not run in between: the host
 /// slept, or the process was stopped.
@@ -118,7 +117,7 @@ impl State {
 
     fn forget_earlier_data(&mut self, now: Time, late_ms: u64, actions: &mut Vec<Action>) {
         self.last_complete_scan_at = None;
-        self.listed = Listed::default();
+        self.forget_listed();
         self.ledger.invalidate();
         for market in &mut self.markets {
             market.book.invalidate();

@@ -114,6 +114,7 @@ impl State {
             && !self.foreign.is_any_known()
             && !self.instances.may_be_running()
             && !self.clock.is_doubted()
+            && !self.books_differ_now()
     }
 
     /// A scan of orders was read to its end.
@@ -124,6 +125,11 @@ impl State {
             self.listed.recent_at = Some(pass.begun);
         }
         self.listed.until = begun;
+    }
+
+    /// After a gap in time it is not known what was listed.
+    pub(crate) fn forget_listed(&mut self) {
+        self.listed = Listed::default();
     }
 
     pub(crate) fn absence_is_needed(&self, now: Time) -> bool {
@@ -285,8 +291,7 @@ mod tests {
         state.note_listed(&pass);
         assert_eq!(window_ms(&mut state, after), 1_999 - 2 + 1_000);
         assert_eq!(window_ms(&mut state, LISTED.plus_ms(5_000)), WIDE_MS);
-        // After a gap in time it is not known what was listed.
-        state.listed = Listed::default();
+        state.forget_listed();
         assert_eq!(window_ms(&mut state, after), WIDE_MS);
     }
 
