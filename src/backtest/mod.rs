@@ -10,6 +10,7 @@ pub mod prepare;
 pub mod processes;
 pub mod results;
 pub mod scenario;
+pub mod simulated;
 pub mod skip;
 pub mod table;
 pub mod tape;

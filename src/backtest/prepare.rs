@@ -11,7 +11,7 @@ use cambist_market_data::{Grid, OpenOptions, Recording, Step, open};
 
 use crate::backtest::arguments::DataFile;
 use crate::backtest::inputs::Inputs;
-use crate::backtest::{processes, scenario, tape};
+use crate::backtest::{processes, scenario, simulated, tape};
 use crate::exit::{Exit, Failure};
 use cambist_config::money::Money;
 use cambist_daemon::config::resolve::Bound;
@@ -23,10 +23,7 @@ fn usage(what: impl Into<String>) -> Failure {
 
 /// Opens the data for a configuration.
 pub fn prepare_with(args: &Inputs, daemon: &Daemon) -> anyhow::Result<Setup> {
-    let bound = bound_without_venue(daemon)?;
-    bound
-        .without_references()
-        .map_err(|what| Failure::new(Exit::Refused, what))?;
+    let bound = simulated::bound(daemon)?;
     let processes = processes::start(&bound)?;
     let data = recordings(args, &bound.markets)?;
     check_options(args, &data)?;

@@ -40,7 +40,7 @@ pub struct BacktestArgs {
 pub fn run(args: &BacktestArgs, json: bool) -> anyhow::Result<Exit> {
     check_parquet(args.parquet)?;
     let clock = Clock::new();
-    let daemon = Daemon::load_unpinned(&args.inputs.config)?;
+    let daemon = Daemon::load_for_data(&args.inputs.config)?;
     let setup = prepare_with(&args.inputs, &daemon)?;
     let markets = setup.markets.clone();
     let backtest = Backtest::new(setup)?;

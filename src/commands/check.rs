@@ -15,6 +15,7 @@ use super::check_pin;
 use super::signer_limits::compare;
 use super::{check_exchange, columns, print_json, print_text};
 use crate::backtest::prepare::{bound_if_stated, bound_without_venue};
+use crate::backtest::simulated;
 use crate::cli::CheckArgs;
 use crate::commands::stated_loss::{Losses, losses};
 use crate::exit::{self, Exit, Failure};
@@ -142,13 +143,22 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
         let exchange = Exchange::load(&args.config)?;
         return Ok(Checked::Exchange(Box::new(exchange)));
     }
-    let daemon = Daemon::parse(&source)?;
+    let daemon = match Daemon::parse(&source) {
+        Ok(daemon) => daemon,
+        Err(error) => {
+            Daemon::refuse_for_data(&source)?;
+            return Err(error.into());
+        }
+    };
     let bound = if daemon.mode.trades() {
         bound_if_stated(&daemon)?
     } else {
         Some(bound_without_venue(&daemon)?)
     };
     let load = if let Some(bound) = &bound {
+        if daemon.mode.simulates() {
+            simulated::check(&daemon)?;
+        }
         if daemon.mode == Mode::Paper {
             paper::balances(&daemon, bound)?;
         }

@@ -22,6 +22,7 @@ use cambist_market_data::Recording;
 use crate::backtest::prepare::{bound_without_venue, held_at_first, own_grid};
 use crate::backtest::processes;
 use crate::backtest::results::{Results, Unfinished, Written};
+use crate::backtest::simulated;
 use crate::commands::{check_pin, print_text};
 use crate::exit::{Exit, Failure};
 use cambist_daemon::config::feed::Feed;
@@ -47,6 +48,7 @@ pub fn run(
     json: bool,
 ) -> anyhow::Result<Exit> {
     let clock = Clock::new();
+    simulated::check(config)?;
     let bound = bound_without_venue(config)?;
     bound
         .without_elsewhere()

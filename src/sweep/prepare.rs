@@ -15,10 +15,8 @@ use super::plan::Plan;
 use super::space::Space;
 use super::windows::{Span, Window, span, windows};
 use crate::backtest::inputs::Inputs;
-use crate::backtest::prepare::{
-    bound_without_venue, check_options, recordings, scenario_of, tape_of,
-};
-use crate::backtest::scenario;
+use crate::backtest::prepare::{check_options, recordings, scenario_of, tape_of};
+use crate::backtest::{scenario, simulated};
 use crate::exit::{Exit, Failure};
 use crate::revision::VERSION;
 use crate::revision::program_hash;
@@ -40,8 +38,8 @@ pub struct Prepared {
 /// Reads the files, opens the data, and hashes them.
 pub fn prepare(inputs: &Inputs, sweep: &Path) -> anyhow::Result<Prepared> {
     let space = Space::load(sweep)?;
-    let daemon = Daemon::load_unpinned(&inputs.config)?;
-    let bound = bound_without_venue(&daemon)?;
+    let daemon = Daemon::load_for_data(&inputs.config)?;
+    let bound = simulated::bound(&daemon)?;
     let mut data = recordings(inputs, &bound.markets)?;
     check_options(inputs, &data)?;
     if space.return_interval_s.saturating_mul(1_000) % inputs.sample != 0 {

@@ -132,6 +132,11 @@ impl StrategyInfo {
         self.two_legs.is_some_and(|legs| legs.first.needs_pool())
     }
 
+    /// Whether it does nothing without the pool beside its market.
+    pub fn needs_pool(&self) -> bool {
+        self.promise == Promise::PoolShares || self.swaps()
+    }
+
     /// What it needs of the file beside its own section; `cambist check` refuses a file without.
     pub fn needs(&self) -> Vec<&'static str> {
         let mut needs = Vec::new();

@@ -14,6 +14,7 @@ mod sweep;
 mod kraken;
 
 mod backtest;
+mod backtest_file;
 mod compare;
 mod daemon;
 mod data_files;

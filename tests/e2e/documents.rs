@@ -38,6 +38,10 @@ const KRAKEN_GUIDE: Executed = In(
     "tests/e2e/kraken_daemon/guide.rs",
     "fn the_commands_of_the_guide_trade_on_the_shipped_exchange",
 );
+const SAMPLE: Executed = In(
+    "tests/cli/backtest_file.rs",
+    "fn the_commands_of_the_page_run_on_the_sample",
+);
 const SERVICE: &str = "tests/external/machine/service";
 const PACKAGE: &str = "tests/external/machine/package";
 const SIGNER: &str = "tests/e2e/signer/trading.rs";
@@ -206,6 +210,14 @@ const COMMANDS: &[(&str, Executed)] = &[
         ),
     ),
     ("backtest --help", Here(0)),
+    (
+        "backtest --config config/backtest-csv.toml --data config/samples/eth-usdc.csv --out out/sample",
+        SAMPLE,
+    ),
+    (
+        "sweep --config config/backtest-csv.toml --sweep config/sweeps/bands.toml --data config/samples/eth-usdc.csv --out out/sample-sweep",
+        SAMPLE,
+    ),
     (
         "init",
         In(

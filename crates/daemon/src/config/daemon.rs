@@ -115,14 +115,30 @@ pub struct Daemon {
     pub markets: Vec<Market>,
 }
 
-/// Whether a venue on another machine must be pinned.
+/// What a command does with the venue of a file, which decides what the file must state of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pins {
-    /// It must: orders are signed according to the file.
-    Required,
-    /// It need not: nothing is signed according to the venue's units.
-    Optional,
+pub enum VenueUse {
+    /// Orders are signed according to the file: a venue on another machine must be pinned.
+    Pinned,
+    /// Nothing is signed according to the venue's units: pins may be missing.
+    Unpinned,
+    /// No venue is asked and no state is kept: `[venue]`, `[keys]`, `[store]` and `[market.feed]` may be missing.
+    Unused,
 }
+
+impl VenueUse {
+    /// Whether the file must state the account in this mode.
+    pub(super) fn needs_account(self, mode: Mode) -> bool {
+        mode.trades() && self != Self::Unused
+    }
+}
+
+/// Sections of which a daemon that trades needs each, and a run on recorded data none.
+const SECTIONS_OF_DAEMONS: [&str; 3] = ["venue", "keys", "store"];
+
+/// Name of the state folder beside the file where a run on recorded data needs none: that of a daemon beside it, which
+/// processes of strategies may not read.
+const USUAL_STATE: &str = "state";
 
 impl Daemon {
     /// Reads and checks a file. Relative paths in it are relative to the file's folder.
@@ -133,13 +149,43 @@ impl Daemon {
     /// As `load`, for commands that do not trade: finding a daemon, cancelling, reading. Pins may be missing.
     pub fn load_unpinned(path: &Path) -> Result<Self, ConfigError> {
         let mut keys = KnownKeys::default();
-        Self::read(&Source::read(path)?, Pins::Optional, None, &mut keys)
+        Self::read(&Source::read(path)?, VenueUse::Unpinned, None, &mut keys)
+    }
+
+    /// As `load`, for commands that run on recorded data: `[venue]`, `[keys]`, `[store]` and `[market.feed]` may be
+    /// missing. What is written of them is checked.
+    pub fn load_for_data(path: &Path) -> Result<Self, ConfigError> {
+        Self::parse_for_data(&Source::read(path)?)
+    }
+
+    /// As `load_for_data`, of a text.
+    fn parse_for_data(source: &Source) -> Result<Self, ConfigError> {
+        Self::read(source, VenueUse::Unused, None, &mut KnownKeys::default())
+    }
+
+    /// Refuses a file that is right for a run on recorded data and has none of the sections that only a daemon needs: that
+    /// each of their keys is missing would not state what the file is.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with one problem, which names the commands that read the file.
+    pub fn refuse_for_data(source: &Source) -> Result<(), ConfigError> {
+        let read = source.read_any(|root| Some(SECTIONS_OF_DAEMONS.iter().any(|of| root.has(of))));
+        let has_some = read.map_or(Some(true), |(found, _)| found);
+        let is_for_data = has_some == Some(false)
+            && Self::parse_for_data(source).is_ok_and(|daemon| daemon.mode.trades());
+        if !is_for_data {
+            return Ok(());
+        }
+        let at = Place { line: 1, column: 1 };
+        let what = "this is a file for `cambist backtest` and `cambist sweep`, and not a daemon's: it has no [venue], [keys] and [store] (config/cambist.toml has them)";
+        let what = what.to_owned();
+        Err(source.invalid(vec![Problem { at, what }]))
     }
 
     /// As `load`, with a mode that overrides the file's.
     pub fn load_for(path: &Path, mode: Option<Mode>) -> Result<Self, ConfigError> {
         let mut keys = KnownKeys::default();
-        Self::read(&Source::read(path)?, Pins::Required, mode, &mut keys)
+        Self::read(&Source::read(path)?, VenueUse::Pinned, mode, &mut keys)
     }
 
     /// Checks a text.
@@ -150,19 +196,19 @@ impl Daemon {
 
     /// As `parse`; also returns all keys that were read.
     pub fn parse_noting_keys(source: &Source, keys: &mut KnownKeys) -> Result<Self, ConfigError> {
-        Self::read(source, Pins::Required, None, keys)
+        Self::read(source, VenueUse::Pinned, None, keys)
     }
 
     pub(super) fn read(
         source: &Source,
-        pins: Pins,
+        used: VenueUse,
         mode: Option<Mode>,
         keys: &mut KnownKeys,
     ) -> Result<Self, ConfigError> {
         refuse_others(source)?;
         let held = source.clone();
         source.read_with(|reader, root| {
-            let read = read(root, held, (pins, mode), Parts::All);
+            let read = read(root, held, (used, mode), Parts::All);
             *keys = reader.keys();
             read
         })
@@ -172,7 +218,7 @@ impl Daemon {
     /// the defaults of other keys that have some. For a command that needs none of them.
     pub(super) fn usable(source: &Source) -> Option<Self> {
         let held = source.clone();
-        let usual = (Pins::Optional, None);
+        let usual = (VenueUse::Unpinned, None);
         let read = source.read_any(|root| read(root, held, usual, Parts::Usable));
         read.ok()?.0
     }
@@ -271,19 +317,24 @@ impl Parts {
     }
 }
 
-/// `[store]`.
+/// The state folder of a mode whose file need not name it, beside the file.
+pub(super) fn usual_state(mode: Mode) -> Option<&'static str> {
+    (!mode.trades()).then(|| mode.name())
+}
+
+/// `[store]`; without `usual` the file must name the state folder.
 pub(super) fn read_store(
     section: &mut Section<'_, '_>,
-    mode: Mode,
+    usual: Option<&str>,
     folder: &Path,
 ) -> Option<StoreConfig> {
-    let dir = match section.opt::<PathBuf>("dir") {
-        None if !mode.trades() && !section.has("dir") => Some(At {
-            value: PathBuf::from(mode.name()),
+    let dir = match (section.opt::<PathBuf>("dir"), usual) {
+        (None, Some(usual)) if !section.has("dir") => Some(At {
+            value: PathBuf::from(usual),
             at: section.at(),
         }),
-        None if !section.has("dir") => section.req::<PathBuf>("dir"),
-        found => found,
+        (None, None) if !section.has("dir") => section.req::<PathBuf>("dir"),
+        (found, _) => found,
     };
     let keep_days = section.number("keep_days", 30, 1..=3_650);
     dir.map(|dir| StoreConfig {
@@ -318,7 +369,7 @@ pub(super) fn read_tape(
 fn read(
     mut root: Section<'_, '_>,
     source: Source,
-    (pins, mode): (Pins, Option<Mode>),
+    (used, mode): (VenueUse, Option<Mode>),
     parts: Parts,
 ) -> Option<Daemon> {
     let folder = source.path.parent().unwrap_or(Path::new("")).to_owned();
@@ -328,15 +379,23 @@ fn read(
 
     let mut section = root.section("venue");
     let kind = venue::kind(&mut section)?;
-    let mut venue = venue::read(&mut section, &kind, (mode, pins), &folder);
+    let mut venue = venue::read(&mut section, &kind, (mode, used), &folder);
     section.finish();
 
     let mut section = root.section("keys");
-    let keys = venue.read_secrets(&mut section, &folder, mode);
+    let keys = if used == VenueUse::Unused && !section.is_written() {
+        Some(Keys::None)
+    } else {
+        venue.read_secrets(&mut section, &folder, mode)
+    };
     section.finish();
 
     let mut section = root.section("store");
-    let store = read_store(&mut section, mode, &folder);
+    let usual = match used {
+        VenueUse::Unused => Some(USUAL_STATE),
+        VenueUse::Pinned | VenueUse::Unpinned => usual_state(mode),
+    };
+    let store = read_store(&mut section, usual, &folder);
     section.finish();
 
     let mut section = root.section("tape");
@@ -426,7 +485,7 @@ fn read(
     let markets: Vec<_> = root
         .sections("market")
         .into_iter()
-        .map(|section| market::read(section, depth_ms, mode, &venue, &folder))
+        .map(|section| market::read(section, depth_ms, (mode, used), &venue, &folder))
         .collect();
     check_markets(&root, &markets);
     let markets = parts.of(markets);
@@ -438,7 +497,7 @@ fn read(
             mode,
             paper,
             venue: VenueLink {
-                base_url: venue.base_url.or_else(|| venue::without(mode))?,
+                base_url: venue.base_url.or_else(|| venue::without(mode, used))?,
                 terms: venue.terms?,
             },
             request_timeout_ms: venue.request_timeout_ms,

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use cambist_config::log::{LogConfig, read_log};
 use cambist_core::config::EngineConfig;
 
-use super::daemon::{Daemon, Pins, metrics_address_file, read_store, read_tape, refuse_others};
+use super::daemon::{
+    Daemon, VenueUse, metrics_address_file, read_store, read_tape, refuse_others, usual_state,
+};
 use super::limits;
 use super::messages::{self, Destination};
 use super::mode::Mode;
@@ -51,7 +53,7 @@ impl Located {
         let mode = mode(&source);
         let (found, problems) = source.read_any(|mut root| {
             version(&mut root);
-            read_store(&mut root.section("store"), mode, &folder)
+            read_store(&mut root.section("store"), usual_state(mode), &folder)
         })?;
         // How long the store keeps what has ended is of no concern here.
         let is_needed = |problem: &Problem| !problem.what.starts_with("store.keep_days");
@@ -145,9 +147,9 @@ impl OfAccount {
             version(&mut root);
             let mut section = root.section("venue");
             let kind = venue::kind(&mut section)?;
-            let mut venue = venue::read(&mut section, &kind, (mode, Pins::Optional), &folder);
+            let mut venue = venue::read(&mut section, &kind, (mode, VenueUse::Unpinned), &folder);
             venue.read_secrets(&mut root.section("keys"), &folder, mode)?;
-            read_store(&mut root.section("store"), mode, &folder).map(drop)
+            read_store(&mut root.section("store"), usual_state(mode), &folder).map(drop)
         })?;
         let is_needed = |problem: &Problem| !problem.what.starts_with("store.keep_days");
         let is_known = needed.is_some() && !problems.iter().any(is_needed);
@@ -169,7 +171,7 @@ impl OfAccount {
 }
 
 fn whole(source: &Source) -> Result<Daemon, ConfigError> {
-    Daemon::read(source, Pins::Optional, None, &mut KnownKeys::default())
+    Daemon::read(source, VenueUse::Unpinned, None, &mut KnownKeys::default())
 }
 
 fn folder(source: &Source) -> PathBuf {

@@ -10,6 +10,7 @@ use cambist_core::market::{MarketId, MarketSpec};
 use cambist_core::reference::ReferenceSource;
 use cambist_core::strategy::Strategy;
 
+use super::daemon::VenueUse;
 use super::feed::{self, Feed, ReferenceFeed};
 use super::limits::{self, Written, nothing_derived};
 use super::mode::{DepthSource, Mode};
@@ -196,7 +197,7 @@ impl Market {
 pub(super) fn read(
     mut section: Section<'_, '_>,
     depth_ms: u64,
-    mode: Mode,
+    (mode, used): (Mode, VenueUse),
     venue: &VenueSection,
     folder: &Path,
 ) -> Option<Market> {
@@ -239,7 +240,7 @@ pub(super) fn read(
     let empty = read_empty(&mut section);
     let feed = if section.has("feed") {
         feed::read(section.section("feed"), mode)
-    } else if mode.depth() != DepthSource::Feed {
+    } else if mode.depth() != DepthSource::Feed || used == VenueUse::Unused {
         None
     } else {
         venue_feed(&section, (name.as_ref(), &expected), venue, depth_ms)

@@ -75,6 +75,51 @@ fn the_example_of_paper_trading_explains_what_only_it_has() {
     assert!(feed.url.value.contains("ETHUSDC"), "{feed:?}");
 }
 
+/// What a run on recorded data does not use is missing, and everything else asks for it.
+#[test]
+fn the_example_of_backtests_is_for_them_alone() {
+    let source = example("backtest-csv.toml");
+    let daemon = Daemon::load_for_data(&source.path).unwrap();
+    assert!(daemon.bind_expected().unwrap().is_ok());
+    let refused = Daemon::load_unpinned(&source.path).unwrap_err().to_string();
+    for missing in ["venue.base_url is", "keys.api_key_file and", "store.dir is"] {
+        assert!(refused.contains(missing), "{missing}: {refused}");
+    }
+    let named = Daemon::refuse_for_data(&source).unwrap_err().to_string();
+    assert!(named.contains("`cambist backtest`"), "{named}");
+    for other in ["cambist.toml", "paper.toml", "venue.toml"] {
+        Daemon::refuse_for_data(&example(other)).unwrap();
+    }
+}
+
+/// A file of another mode that states no source of depth is one, too, and an error of what is written is still one.
+#[test]
+fn runs_on_data_need_no_feed_and_check_what_is_written() {
+    let folder = std::env::temp_dir().join(format!("cambist-for-data-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("file.toml");
+    let text = example("backtest-csv.toml").text;
+    let read = |more: &str| {
+        let text = text.replacen(
+            "config_version = 1\n",
+            &format!("config_version = 1\n{more}"),
+            1,
+        );
+        std::fs::write(&path, text).unwrap();
+        Daemon::load_for_data(&path).map_err(|error| error.to_string())
+    };
+    assert_eq!(read("mode = \"paper\"\n").unwrap().mode, Mode::Paper);
+    let kraken = read("[venue]\nkind = \"kraken\"\n").unwrap();
+    assert!(kraken.venue.kraken().is_some());
+    let bare = read("[venue]\nkind = \"exchange\"\n").unwrap();
+    assert!(bare.venue.exchange("it").is_ok());
+    let refused = read("[venue]\nbase_url = \"http://venue.example\"\n").unwrap_err();
+    assert!(refused.contains("http only for this machine"), "{refused}");
+    let refused = read("[keys]\napi_key_file = \"api_key\"\n").unwrap_err();
+    assert!(refused.contains("must both be given"), "{refused}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 #[test]
 fn the_exchanges_example_loads_and_explains_every_key() {
     let source = example("venue.toml");

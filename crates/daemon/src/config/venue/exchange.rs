@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use cambist_host::secrets::Keys;
 
-use super::super::daemon::Pins;
+use super::super::daemon::VenueUse;
 use super::super::mode::Mode;
 use super::super::reader::{At, Section};
 use super::super::sections::{check_address, check_url, is_local, require_pins, small};
@@ -37,9 +37,9 @@ pub struct ExchangeLink {
 }
 
 /// Reads the keys of `[venue]`.
-pub(super) fn read(section: &mut Section<'_, '_>, mode: Mode, pins: Pins) -> Read {
+pub(super) fn read(section: &mut Section<'_, '_>, mode: Mode, used: VenueUse) -> Read {
     let accounts = 0..=u64::from(u32::MAX);
-    let (base_url, account_id, owner) = if mode.trades() {
+    let (base_url, account_id, owner) = if used.needs_account(mode) {
         (
             section.req::<String>("base_url"),
             section.req_number("account_id", accounts),
@@ -58,13 +58,13 @@ pub(super) fn read(section: &mut Section<'_, '_>, mode: Mode, pins: Pins) -> Rea
     check_address(section, "venue.exchange", exchange.as_ref());
     let is_remote = |url: &At<String>| !is_local(&url.value);
     // In a mode that does not trade nothing is signed.
-    let pins = if mode.trades() { pins } else { Pins::Optional };
-    let pinned = pins == Pins::Required && base_url.as_ref().is_some_and(is_remote);
+    let pinned =
+        mode.trades() && used == VenueUse::Pinned && base_url.as_ref().is_some_and(is_remote);
     if pinned {
         require_pins(section, &["chain_id", "exchange"]);
     }
     let link = account_id
-        .zip(owner.or_else(|| without(mode)))
+        .zip(owner.or_else(|| without(mode, used)))
         .map(|(account_id, owner)| ExchangeLink {
             account_id: small(account_id.value),
             owner: owner.value.to_ascii_lowercase(),

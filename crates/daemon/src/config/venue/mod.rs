@@ -16,7 +16,7 @@ use cambist_host::secrets::{KeyFolders, Keys};
 use cambist_kraken_venue::rules::CALL;
 use cambist_store::FolderAccount;
 
-use super::daemon::Pins;
+use super::daemon::VenueUse;
 use super::exposure::thousandths;
 use super::feed::{self, Feed};
 use super::limits::Written;
@@ -278,7 +278,7 @@ struct Read {
 pub(super) fn read(
     section: &mut Section<'_, '_>,
     kind: &At<VenueKind>,
-    (mode, pins): (Mode, Pins),
+    (mode, used): (Mode, VenueUse),
     folder: &Path,
 ) -> VenueSection {
     let request_timeout_ms = section
@@ -291,7 +291,7 @@ pub(super) fn read(
         terms,
         pinned,
     } = match kind {
-        VenueKind::Exchange => exchange::read(section, mode, pins),
+        VenueKind::Exchange => exchange::read(section, mode, used),
         VenueKind::Kraken => kraken::read(section),
         VenueKind::EvmPools => evm::read(section, folder),
     };
@@ -304,9 +304,9 @@ pub(super) fn read(
     }
 }
 
-/// Placeholder for a key that a mode without trading does not need.
-pub(super) fn without(mode: Mode) -> Option<At<String>> {
-    (!mode.trades()).then(|| At {
+/// Placeholder for a key that is needed by what trades at the venue alone.
+pub(super) fn without(mode: Mode, used: VenueUse) -> Option<At<String>> {
+    (!used.needs_account(mode)).then(|| At {
         value: String::new(),
         at: Place::default(),
     })
