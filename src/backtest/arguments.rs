@@ -136,9 +136,11 @@ fn period_end(text: &str, whole_day_nanos: i64) -> Result<Timestamp, String> {
     let day = day.map(|day| day.plus_nanos(whole_day_nanos));
     let time = || Timestamp::from_rfc3339(text).or_else(|| minute(text));
     day.or_else(time).ok_or_else(|| {
-        format!(
-            "{text:?} is no time; write a time (2024-08-08T23:54:00Z or 2024-08-08T23:54Z) or a day (2024-08-08), both UTC"
-        )
+        times::fault(text).unwrap_or_else(|| {
+            format!(
+                "{text:?} is no time; write a time (2024-08-08T23:54:00Z or 2024-08-08T23:54Z) or a day (2024-08-08), both UTC"
+            )
+        })
     })
 }
 
@@ -266,6 +268,20 @@ mod tests {
                 assert!(parse(bad).is_err(), "{bad}");
             }
         }
+    }
+
+    #[test]
+    fn a_time_without_its_zone_and_second_60_are_named() {
+        for parse in [moment, from_time, to_time] {
+            let refused = parse("2024-11-14T12:30:05").unwrap_err();
+            assert!(refused.contains("zone"), "{refused}");
+            assert!(refused.ends_with("2024-11-14T12:30:05Z"), "{refused}");
+            for leap in ["2024-11-14T12:30:60Z", "2024-11-14T12:30:60"] {
+                let refused = parse(leap).unwrap_err();
+                assert!(refused.contains("second 60"), "{refused}");
+            }
+        }
+        assert!(moment("2024-11-14T12:30:05+01:00").is_ok());
     }
 
     #[test]

@@ -38,7 +38,7 @@ fn step(text: &str) -> Result<Step, String> {
 /// Data and assumptions of a backtest: the arguments that `backtest` and `sweep` share.
 #[derive(Clone, Debug, Args)]
 pub struct Inputs {
-    /// Configuration file with limits, strategies, poll intervals and fees; [venue], [keys] and [store] may be missing
+    /// Configuration file with limits, strategies, poll intervals and fees; venue, keys and store may be missing
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
     /// Recorded data; with MARKET= if there are several markets. Files of one market are read in succession. tape:PATH

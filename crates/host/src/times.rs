@@ -1,6 +1,6 @@
 //! Times and durations in readable form.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Formats seconds since the Unix epoch as `2026-01-31T12:00:00Z`.
 pub fn iso(unix_s: u64) -> String {
@@ -18,9 +18,37 @@ pub fn iso_ms(unix_ms: u64) -> String {
 
 /// Parses what [`iso`] and [`iso_ms`] write into milliseconds since the Unix epoch.
 pub fn unix_ms(text: &str) -> Option<u64> {
-    let at = humantime::parse_rfc3339(text).ok()?;
+    let at = parse_rfc3339(text)?;
     let since = at.duration_since(UNIX_EPOCH).ok()?;
     u64::try_from(since.as_millis()).ok()
+}
+
+/// Parses a time in UTC, `2026-01-31T12:00:30.250Z`. Second 60, which the library takes for 59, is none: in the counts of
+/// seconds that recordings have there is no leap second.
+fn parse_rfc3339(text: &str) -> Option<SystemTime> {
+    let is_leap = text.get(17..19) == Some("60");
+    humantime::parse_rfc3339(text).ok().filter(|_| !is_leap)
+}
+
+/// Why a text is no time although it looks like one: its zone is missing, or its second is 60. `None` for a time with its
+/// zone, and for everything else.
+pub fn fault(text: &str) -> Option<String> {
+    if text.get(17..19) == Some("60") {
+        let before = format!("{}59{}", text.get(..17)?, text.get(19..)?);
+        let is_other = parse_rfc3339(&before).is_some() || fault(&before).is_some();
+        return is_other.then(|| {
+            format!("{text:?} has the second 60; seconds are 00 to 59, such as {before}")
+        });
+    }
+    let joined = text.replacen(' ', "T", 1);
+    let with_seconds = match joined.len() {
+        16 => format!("{joined}:00Z"),
+        _ => format!("{joined}Z"),
+    };
+    parse_rfc3339(&with_seconds)?;
+    Some(format!(
+        "the time zone of {text:?} is missing: times are in UTC, which is written Z, as in {joined}Z"
+    ))
 }
 
 /// The end of a period that a time is for: a day means its first second at the beginning, and includes the whole day at
@@ -38,9 +66,11 @@ pub enum PeriodEnd {
 /// are printed.
 pub fn moment_ms(text: &str, end: PeriodEnd, now_ms: u64) -> Result<u64, String> {
     let wrong = || {
-        format!(
-            "{text:?} is not a time; write a day (2026-01-31), a time (2026-01-31T12:00Z) or an age (24h, 7d)"
-        )
+        fault(text).unwrap_or_else(|| {
+            format!(
+                "{text:?} is not a time; write a day (2026-01-31), a time (2026-01-31T12:00Z) or an age (24h, 7d)"
+            )
+        })
     };
     if let Ok(ago) = humantime::parse_duration(text) {
         let ago_ms = u64::try_from(ago.as_millis()).unwrap_or(u64::MAX);
@@ -52,7 +82,7 @@ pub fn moment_ms(text: &str, end: PeriodEnd, now_ms: u64) -> Result<u64, String>
         17 => format!("{}:00Z", text.strip_suffix('Z').ok_or_else(wrong)?),
         _ => text.to_owned(),
     };
-    let at = humantime::parse_rfc3339(&full).map_err(|_| wrong())?;
+    let at = parse_rfc3339(&full).ok_or_else(wrong)?;
     let since = at.duration_since(UNIX_EPOCH).map_err(|_| wrong())?;
     let at_ms = u64::try_from(since.as_millis()).map_err(|_| wrong())?;
     Ok(match end {
@@ -102,11 +132,32 @@ mod tests {
         assert_eq!(from("24h"), Ok(now_ms - 86_400_000));
         assert_eq!(from("7d"), Ok(now_ms - 604_800_000));
         assert_eq!(from("500ms"), Ok(now_ms - 500));
+        for (bad, zoned) in [
+            ("2026-01-31T12:00", "2026-01-31T12:00Z"),
+            ("2026-01-31 12:00", "2026-01-31T12:00Z"),
+            ("2026-01-31T12:00:30", "2026-01-31T12:00:30Z"),
+            ("2026-01-31 12:00:30.5", "2026-01-31T12:00:30.5Z"),
+        ] {
+            let refused = from(bad).unwrap_err();
+            assert!(refused.starts_with("the time zone of \""), "{refused}");
+            assert!(refused.ends_with(zoned), "{refused}");
+        }
+        for (bad, other) in [
+            ("2026-01-31T12:00:60Z", "2026-01-31T12:00:59Z"),
+            ("2016-12-31T23:59:60.5Z", "2016-12-31T23:59:59.5Z"),
+            ("2026-01-31T12:00:60", "2026-01-31T12:00:59"),
+        ] {
+            let refused = from(bad).unwrap_err();
+            assert!(refused.contains("has the second 60"), "{refused}");
+            assert!(refused.ends_with(other), "{refused}");
+            assert_eq!(unix_ms(bad), None);
+        }
         for bad in [
             "",
             "yesterday",
             "2026-13-01",
-            "2026-01-31T12:00",
+            "2026-01-31T25:00",
+            "2026-01-31T12:00:61Z",
             "1969-12-31",
         ] {
             let refused = from(bad);
