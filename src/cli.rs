@@ -270,7 +270,8 @@ pub enum Command {
                       cambist sweep --config my.toml --sweep sweep.toml --data eth.csv --out out/sweep --dry-run\n  \
                       cambist sweep --config my.toml --sweep sweep.toml --data eth.csv --out out/sweep --shard 2/8\n\n\
                       Exit codes: 0 done, 1 bad data, 2 usage, 75 another process runs this sweep, 77 a file or \
-                      every run was refused, 79 an invariant of the engine failed."
+                      every run was refused, 79 an invariant of the engine failed, 130 interrupted, 143 by \
+                      SIGTERM: the runs that ended are kept, and the command that continues is printed."
     )]
     Sweep(commands::sweep::SweepArgs),
     /// Merge the shards of a sweep, or of a campaign of simulated worlds

@@ -10,6 +10,7 @@ pub mod cli;
 pub mod commands;
 pub mod demo;
 pub mod exit;
+pub mod interrupt;
 pub mod launcher;
 mod local_page;
 pub mod observe;

@@ -1,7 +1,6 @@
 //! `cambist sweep`: a backtest for every choice of parameters.
 
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 
 use cambist_host::clock::Clock;
 use clap::Args;
@@ -13,6 +12,7 @@ use crate::backtest::inputs::Inputs;
 use crate::backtest::table::check_parquet;
 use crate::exit::{Exit, Failure};
 use crate::shard::Shard;
+use crate::sweep::interruption::Kept;
 use crate::sweep::journal::{Header, Journal};
 use crate::sweep::outputs::{self, PAGE};
 use crate::sweep::prepare::{Prepared, prepare, weight};
@@ -57,7 +57,8 @@ pub struct SweepArgs {
     pub dry_run: bool,
 }
 
-/// Runs a sweep, or goes on with one. Exit 77 if every run was refused, 79 if an invariant of the engine failed.
+/// Runs a sweep, or goes on with one. Exit 77 if every run was refused, 79 if an invariant of the engine failed, 130 or 143
+/// if a signal ended it.
 pub fn run(args: &SweepArgs, json: bool) -> anyhow::Result<Exit> {
     let clock = Clock::new();
     let jobs = jobs(args.jobs)?;
@@ -78,19 +79,27 @@ pub fn run(args: &SweepArgs, json: bool) -> anyhow::Result<Exit> {
     let mut journal = Journal::open(&folder, header, args.overwrite)?;
     let missing = journal.missing();
     let weights = missing.iter().map(|run| weight(&prepared, *run));
+    let all = journal.rows().len() + missing.len();
     let mut progress = Progress::new(clock, "runs", journal.rows().len(), weights);
+    let kept = Kept::new(&folder, (journal.rows().len(), all), shard);
+    let interrupt = kept.wait_for_signals()?;
     worker_pool::work(
         missing.clone(),
         jobs,
-        &AtomicBool::new(false),
+        interrupt.asked(),
         |number| run::run(&prepared.plan, &prepared.plan.spec(number)),
         |number, row| {
             journal.add(&row)?;
+            kept.add();
             progress.done(weight(&prepared, number));
             Ok(())
         },
     )?;
     progress.end();
+    interrupt.is_over();
+    if kept.runs() < all {
+        interrupted(&kept, interrupt.code(), json)?;
+    }
     let (header, rows) = journal.complete()?;
     let took = format!(
         "{} of {} runs were made in this call",
@@ -109,6 +118,21 @@ pub fn run(args: &SweepArgs, json: bool) -> anyhow::Result<Exit> {
     print_text(if json { &written.json } else { &written.text })?;
     eprintln!("{took}; page: {}", folder.join(PAGE).display());
     Ok(outputs::exit(&written.summary))
+}
+
+/// States what an interrupted sweep has kept, and ends the program with the code of the signal.
+fn interrupted(kept: &Kept, code: i32, json: bool) -> anyhow::Result<()> {
+    let what = kept.text();
+    if json {
+        print_json(&json!({
+            "error": format!("interrupted: {what}"),
+            "exit": code,
+            "runs_kept": kept.runs(),
+            "resume": kept.command(),
+        }))?;
+    }
+    eprintln!("{what}; this continues the sweep:\n  {}", kept.command());
+    std::process::exit(code)
 }
 
 fn jobs(requested: Option<usize>) -> Result<usize, Failure> {

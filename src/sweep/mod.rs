@@ -6,6 +6,7 @@
 
 mod draws;
 mod heat;
+pub mod interruption;
 pub mod journal;
 pub mod merge;
 pub mod outputs;

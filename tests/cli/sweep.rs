@@ -5,6 +5,10 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::backtest::{config, drifting, jumping};
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::support::{Folder, cambist, exit, json, stderr, stdout};
 
 /// Six trials of the example's strategy; one of them has contradictory parameters.
@@ -856,4 +860,50 @@ fn runs_that_a_risk_limit_paused_are_stated() {
     assert!(text.contains(row) && page.contains(row), "{text}");
     assert!(read("runs.csv").contains("loss_hour"));
     assert!(read("runs.jsonl").contains("\"pauses\":{\"seconds\":"));
+}
+
+/// A sweep that is ended by a signal keeps what has ended, and its own words continue it to the same bytes.
+#[test]
+fn a_signal_ends_a_sweep_with_the_command_that_continues_it() {
+    let sweep = Sweep::new("sweep-signal", SWEEP);
+    let whole = sweep.run("whole", &["--jobs", "2"]);
+    good(&whole);
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let name = format!("cut {code}");
+        let out = sweep.out(&name);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cambist"));
+        command.args(&sweep.fixed).args(["--out", &out]);
+        command.args(["--jobs", "1", "--overwrite", "--json"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut running = command.spawn().unwrap();
+        let runs = Path::new(&out).join("runs.jsonl");
+        let is_begun = || {
+            let text = std::fs::read_to_string(&runs).unwrap_or_default();
+            text.lines().count() > 1
+        };
+        while !is_begun() {
+            assert!(running.try_wait().unwrap().is_none(), "it ended by itself");
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        let pid = Pid::from_raw(i32::try_from(running.id()).unwrap()).unwrap();
+        kill_process(pid, signal).unwrap();
+        let output = running.wait_with_output().unwrap();
+        let text = stderr(&output);
+        assert_eq!(exit(&output), code, "{text}");
+        let value = json(&output);
+        let kept = value["runs_kept"].as_u64().unwrap();
+        let lines = std::fs::read_to_string(&runs).unwrap();
+        assert_eq!(lines.lines().count() as u64, 1 + kept);
+        assert_eq!(value["exit"], code);
+        let stated = format!("{kept} of 6 runs are kept in {}", runs.display());
+        assert!((1..6).contains(&kept) && text.contains(&stated), "{text}");
+        let resume = value["resume"].as_str().unwrap();
+        assert!(text.contains(&format!("\n  {resume}")), "{text}");
+        assert!(!resume.contains("--overwrite"), "{resume}");
+        let shell = Command::new("sh").args(["-c", resume]).output().unwrap();
+        good(&shell);
+        let made = format!("{} of 6 runs were made in this call", 6 - kept);
+        assert!(stderr(&shell).contains(&made), "{}", stderr(&shell));
+        assert!(files(&out) == files(&sweep.out("whole")), "the same bytes");
+    }
 }

@@ -24,7 +24,7 @@ pub mod open;
 pub mod parquet;
 pub mod report;
 pub mod segment;
-mod shell;
+pub mod shell;
 pub mod snapshot;
 mod snapshot_check;
 pub mod source;

@@ -12,7 +12,6 @@ macro_rules! note {
 
 mod campaign;
 mod commands;
-mod interrupt;
 mod results_file;
 mod tournament;
 

@@ -18,7 +18,7 @@ use crate::campaign::seeds::Seeds;
 use crate::campaign::trace;
 use crate::campaign::worker_pool;
 use crate::campaign::worker_pool::{Piece, Ran};
-use crate::interrupt::Interrupt;
+use cambist::interrupt::{Interrupt, finishing};
 
 /// Shortest time between two lines of progress, milliseconds.
 const PROGRESS_MS: u64 = 2_000;
@@ -147,7 +147,7 @@ pub fn run(args: &SimArgs, json: bool) -> anyhow::Result<Exit> {
     worker_pool::catch_panics();
     let clock = Clock::new();
     let campaign = Campaign::open(&request, all, shard)?;
-    let interrupt = Interrupt::wait("worlds")?;
+    let interrupt = Interrupt::wait(|| finishing("worlds"))?;
     let campaign = campaign.run(&request, &clock, &interrupt)?;
     interrupt.is_over();
     let code = interrupt.code();

@@ -13,13 +13,13 @@ use cambist_config::reader::Source;
 use cambist_config::scenario::BUILT_IN;
 use cambist_host::clock::Clock;
 
-use crate::interrupt::Interrupt;
 use crate::tournament::comparison::compare;
 use crate::tournament::contestants;
 use crate::tournament::plan::{Place, Plan};
 use crate::tournament::results::{Games, Results};
 use crate::tournament::setting::{DAEMON, Market};
 use crate::tournament::text::{self, Head};
+use cambist::interrupt::{Interrupt, finishing};
 
 /// Most threads.
 const JOBS_MAX: usize = 1_024;
@@ -136,7 +136,7 @@ pub fn run(args: &TournamentArgs, json: bool) -> anyhow::Result<Exit> {
         .collect();
     let weights = left.iter().map(|_| 1.0);
     let mut progress = Progress::new(clock, "games", games.len(), weights);
-    let interrupt = Interrupt::wait("games")?;
+    let interrupt = Interrupt::wait(|| finishing("games"))?;
     work(
         left,
         args.jobs,

@@ -1,6 +1,8 @@
-//! Ctrl-C and SIGTERM while worlds or games are run: what has begun is finished, and what has ended is reported.
+//! Ctrl-C and SIGTERM while many computations are made (runs of a sweep, worlds, games): what has begun is finished, and
+//! what has ended is reported.
 
 use std::future::poll_fn;
+use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::task::Poll;
@@ -14,6 +16,13 @@ const CODES: [(SignalKind, i32); 2] = [
     (SignalKind::terminate(), 143),
 ];
 
+/// What the first interrupt prints where nothing else is to be stated; `what` is what has begun, in the plural.
+pub fn finishing(what: &str) -> String {
+    format!(
+        "interrupted: {what} that have begun are finished; Ctrl-C or SIGTERM again ends at once"
+    )
+}
+
 /// Whether Ctrl-C was pressed, or SIGTERM sent.
 pub struct Interrupt {
     asked: Arc<AtomicBool>,
@@ -22,12 +31,11 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Waits for interrupts from now on. The first one prints that what has begun, `what`, is finished; the second one
-    /// ends the program.
+    /// Waits for interrupts from now on. The first one prints `message` on stderr; the second one ends the program.
     ///
     /// # Errors
     /// Signals cannot be waited for.
-    pub fn wait(what: &'static str) -> anyhow::Result<Self> {
+    pub fn wait(message: impl Fn() -> String + Send + 'static) -> anyhow::Result<Self> {
         let interrupt = Self {
             asked: Arc::default(),
             over: Arc::default(),
@@ -58,9 +66,8 @@ impl Interrupt {
                 }
                 first.store(code, Ordering::Relaxed);
                 asked.store(true, Ordering::Release);
-                note!(
-                    "\ninterrupted: {what} that have begun are finished; Ctrl-C or SIGTERM again ends at once"
-                );
+                // A reader that is gone, or a full disk, ends nothing.
+                let _ = writeln!(std::io::stderr(), "\n{}", message());
             }
         });
         Ok(interrupt)
