@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 use cambist_backtest::compare::{Chart, Comparison, Curve, Table};
 use cambist_backtest::{EndState, Pauses, after_stop, share_before, share_text};
+use cambist_market_data::first_bytes::{BYTE_ORDER_MARK, unread};
 use cambist_market_data::{Timestamp, open_file};
 use cambist_quant::performance::running::RunningMoments;
 use serde_json::{Map, Value, json};
@@ -76,6 +77,7 @@ impl RunResults {
     /// Reads `report.json` and `equity.csv` of a folder.
     pub fn read(named: &Named) -> anyhow::Result<Self> {
         let path = named.folder.join(REPORT);
+        refuse_unread(&path)?;
         let text = open_file(&path)
             .and_then(std::io::read_to_string)
             .with_context(|| {
@@ -84,8 +86,8 @@ impl RunResults {
                     path.display()
                 )
             })?;
-        let file: Value =
-            serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+        let file: Value = serde_json::from_str(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text))
+            .with_context(|| path.display().to_string())?;
         let report = file["report"].clone();
         if !report.is_object() {
             bail!("{}: it has no report", path.display());
@@ -384,9 +386,15 @@ fn amount(text: &str) -> Result<Option<f64>, String> {
         .ok_or_else(|| format!("{text:?} is no number"))
 }
 
+/// Refuses results that were compressed, or written again in another encoding.
+fn refuse_unread(path: &Path) -> anyhow::Result<()> {
+    unread(path).map_or(Ok(()), |what| bail!("{}: {what}", path.display()))
+}
+
 /// The change of equity since the beginning, thinned out, and its returns a minute apart.
 fn equity(path: &Path) -> anyhow::Result<(Equity, Returns, Option<f64>)> {
     let name = || path.display().to_string();
+    refuse_unread(path)?;
     let file = open_file(path).with_context(name)?;
     let mut lines = BufReader::new(file).lines();
     let head = lines
@@ -394,7 +402,8 @@ fn equity(path: &Path) -> anyhow::Result<(Equity, Returns, Option<f64>)> {
         .transpose()
         .with_context(name)?
         .unwrap_or_default();
-    let columns: Vec<_> = head.split(',').collect();
+    let plain = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&head);
+    let columns: Vec<_> = plain.split(',').collect();
     let column = |name: &str| {
         let found = columns.iter().position(|column| *column == name);
         found.ok_or_else(|| anyhow!("{}: line 1: it has no column {name}", path.display()))

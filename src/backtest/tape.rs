@@ -17,14 +17,12 @@ use cambist_core::{MarketSpec, Price, Qty};
 use cambist_daemon::recording::Player;
 use cambist_market_data::segment::ReadOptions;
 use cambist_market_data::supplied::{Supplied, Supply};
-use cambist_market_data::{
-    Defect, Level, Recording, Snapshot, Timestamp, Update, compressed, open_file,
-};
+use cambist_market_data::{Defect, Level, Recording, Snapshot, Timestamp, Update, open_file};
 use cambist_tape::{Entry, Reader, Tail};
 
 use super::prepare::own_grid;
 use crate::exit::{Exit, Failure};
-use crate::replay::{Recordings, list};
+use crate::replay::list;
 
 /// The ending of a segment of a tape.
 const ENDING: &str = "tape";
@@ -49,21 +47,9 @@ pub fn below(path: &Path) -> PathBuf {
     }
 }
 
-/// The segments of a tape, none of them compressed.
-fn segments(path: &Path) -> anyhow::Result<Recordings> {
-    let found = list(path)?;
-    for file in &found.files {
-        if let Some(what) = compressed(file) {
-            let what = format!("{}: {what}", file.display());
-            return Err(Failure::new(Exit::CheckFailed, what).into());
-        }
-    }
-    Ok(found)
-}
-
 /// The names of the markets on the newest segment of a tape that holds an event.
 pub fn markets(path: &Path) -> anyhow::Result<Vec<String>> {
-    for file in segments(path)?.files.into_iter().rev() {
+    for file in list(path)?.files.into_iter().rev() {
         let name = file.display().to_string();
         let mut segment = open_segment(file).with_context(|| name.clone())?;
         if segment.player.markets().is_empty()
@@ -83,7 +69,7 @@ pub fn markets(path: &Path) -> anyhow::Result<Vec<String>> {
 
 /// Opens the depth of a market on a tape.
 pub fn open(path: &Path, market: &str, options: ReadOptions) -> anyhow::Result<Recording> {
-    let found = segments(path)?;
+    let found = list(path)?;
     let mut tape = TapeDepth::new(found.files.into(), market);
     // A header is a record: a kill cuts one off as it cuts off any other.
     tape.unfinished = found.empty.len() as u64;

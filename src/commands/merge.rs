@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use cambist_market_data::first_bytes::unread;
 use clap::Args;
 
 use super::print_text;
@@ -42,6 +43,9 @@ pub fn run(args: &MergeArgs, json: bool) -> anyhow::Result<Exit> {
             // Refused before anything is started.
             let opened = cambist_market_data::open_file(part);
             opened.with_context(|| format!("results file {}", part.display()))?;
+            if let Some(what) = unread(part) {
+                anyhow::bail!("results file {}: {what}", part.display());
+            }
         }
         return simulator::run();
     }

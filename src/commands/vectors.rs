@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use cambist_market_data::first_bytes::unread;
 use cambist_signing::vectors::{Deviation, FileReport, VectorError, evaluate_with};
 use serde_json::{Value, json};
 
@@ -154,6 +155,9 @@ fn text(file: &Path) -> Result<String, String> {
         .len();
     if size > FILE_MAX {
         return Err(format!("larger than {FILE_MAX} bytes"));
+    }
+    if let Some(what) = unread(file) {
+        return Err(what);
     }
     std::fs::read_to_string(file).map_err(|error| error.to_string())
 }

@@ -11,10 +11,12 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use cambist_market_data::first_bytes::unread;
 use cambist_market_data::open_file;
 use cambist_tape::{Difference, Folder, Shelf, empty_at};
 use serde_json::{Value, json};
 
+use crate::exit::{Exit, Failure};
 pub use moment::iso_ms;
 pub use page::{page, strategy_name};
 pub use text::text;
@@ -36,6 +38,7 @@ pub fn list(path: &Path) -> anyhow::Result<Recordings> {
     if !std::fs::metadata(path).with_context(name)?.is_dir() {
         // Refuses a pipe, which the reader would wait for.
         open_file(path).with_context(name)?;
+        refuse_unread(path)?;
         found.files.push(path.to_owned());
         return Ok(found);
     }
@@ -47,6 +50,7 @@ pub fn list(path: &Path) -> anyhow::Result<Recordings> {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             opened => opened.with_context(|| file.display().to_string())?,
         };
+        refuse_unread(&file)?;
         let empty = empty_at(BufReader::new(opened));
         match empty.with_context(|| file.display().to_string())? {
             Some(offset) => found.empty.push((file, offset)),
@@ -61,6 +65,15 @@ pub fn list(path: &Path) -> anyhow::Result<Recordings> {
         anyhow::bail!("{}: {why}", name());
     }
     Ok(found)
+}
+
+/// Refuses a recording that is compressed as a whole.
+fn refuse_unread(file: &Path) -> Result<(), Failure> {
+    let Some(what) = unread(file) else {
+        return Ok(());
+    };
+    let what = format!("{}: {what}", file.display());
+    Err(Failure::new(Exit::CheckFailed, what))
 }
 
 /// The files of [`list`]. What is left out is stated on stderr.

@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader, BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use cambist_market_data::first_bytes::unread;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -231,6 +232,9 @@ pub struct Found {
 /// short is left out.
 fn read(path: &Path, file: &mut File) -> anyhow::Result<Option<Found>> {
     let name = || path.display().to_string();
+    if let Some(what) = unread(path) {
+        anyhow::bail!("{}: {what}", path.display());
+    }
     file.rewind().with_context(name)?;
     let mut reader = BufReader::new(file);
     let mut line = String::new();

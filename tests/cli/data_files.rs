@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::backtest::{BUY, config, jumping, npy, quiet_ticks, run};
-use crate::support::{Folder, exit, stderr, stdout};
+use crate::support::{Folder, cambist, exit, stderr, stdout};
 
 /// Compressed files are named as such, whatever their name, with the command that decompresses them.
 #[test]
@@ -15,6 +15,13 @@ fn compressed_files_are_named() {
         ("eth.npy", b"\x28\xb5\x2f\xfdrest", "compressed (zstd)"),
         ("run.tape", b"\x1f\x8b\x08\x00rest", "compressed (gzip)"),
         ("run.tape.xz", b"\xfd7zXZ\x00rest", "compressed (xz)"),
+        ("eth.csv", b"PK\x03\x04rest", "unzip -p "),
+        (
+            "eth.csv",
+            b"\xff\xfet\0i\0m\0e\0",
+            "iconv -f UTF-16 -t UTF-8 < ",
+        ),
+        ("eth.csv", b"\xfe\xff\0t\0i\0m\0e", "text in UTF-16"),
     ] {
         let data = folder.0.join(name);
         std::fs::write(&data, first).unwrap();
@@ -26,6 +33,75 @@ fn compressed_files_are_named() {
             message.contains(words) && message.contains(name),
             "{name}: {message}"
         );
+    }
+}
+
+/// A byte order mark is read over; UTF-16 is converted by the command of the error.
+#[test]
+fn text_of_other_programs_is_read_or_named() {
+    let folder = Folder::new("backtest-encodings");
+    let rows = jumping();
+    let marked = folder.write("marked.csv", &format!("\u{feff}{rows}"));
+    let output = run(&folder, &marked, &[]);
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    let shell = |command: &str| Command::new("sh").args(["-c", command]).status().unwrap();
+    let wide = folder.0.join("wide.csv");
+    let units: Vec<u8> = ['\u{feff}']
+        .into_iter()
+        .chain(rows.chars())
+        .flat_map(|char| u16::try_from(u32::from(char)).unwrap().to_le_bytes())
+        .collect();
+    std::fs::write(&wide, units).unwrap();
+    let output = run(&folder, wide.to_str().unwrap(), &["--overwrite"]);
+    let message = stderr(&output);
+    assert_eq!(exit(&output), 1, "{message}");
+    if shell("iconv --version > /dev/null").success() {
+        let command = message.split('`').nth(1).unwrap();
+        assert!(shell(command).success(), "{command}");
+        let made = std::fs::read_to_string(folder.0.join("wide-utf8.csv")).unwrap();
+        assert_eq!(made, rows);
+    }
+}
+
+/// Results and recordings that other commands read.
+#[test]
+fn compressed_results_and_recordings_are_named() {
+    let folder = Folder::new("compressed-results");
+    let first = b"\x1f\x8b\x08\x00rest";
+    for name in [
+        "a/report.json",
+        "b/report.json",
+        "c/runs.jsonl",
+        "t/0000000001.tape",
+    ] {
+        let path = folder.0.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, first).unwrap();
+    }
+    let path = |name: &str| folder.0.join(name).display().to_string();
+    let lines = folder.0.join("sim.jsonl");
+    std::fs::write(&lines, first).unwrap();
+    let vectors = folder.0.join("vectors.json");
+    std::fs::write(&vectors, first).unwrap();
+    for args in [
+        &[
+            "compare",
+            &path("a"),
+            &path("b"),
+            "--out",
+            &path("page.html"),
+        ][..],
+        &["merge", &path("c"), "--out", &path("merged")],
+        &["merge", &path("sim.jsonl"), "--out", &path("merged.jsonl")],
+        &["replay", &path("t")],
+        &["replay", &path("t/0000000001.tape"), "--at", "5m"],
+        &["vectors", &path("vectors.json")],
+    ] {
+        let output = cambist(args);
+        let text = stderr(&output) + &stdout(&output);
+        assert_eq!(exit(&output), 1, "{args:?}: {text}");
+        assert!(text.contains("compressed (gzip)"), "{args:?}: {text}");
+        assert!(text.contains("`gunzip < "), "{args:?}: {text}");
     }
 }
 

@@ -10,13 +10,13 @@
 pub mod book;
 mod check;
 pub mod columns;
-mod compressed;
 pub mod csv;
 pub mod decimal;
 pub mod defect;
 mod delays;
 pub mod event;
 mod file;
+pub mod first_bytes;
 pub mod grid;
 pub mod npy;
 pub mod open;
@@ -34,7 +34,6 @@ pub mod units;
 
 pub use book::{Book, CrossedRows};
 pub use check::{DEFAULT_MAX_GAP_NANOS, DEFAULT_PRICE_FACTOR};
-pub use compressed::compressed;
 pub use defect::{Defect, DefectKind, Error, Place, Result};
 pub use delays::Delays;
 pub use event::{Event, Update, Visibility};

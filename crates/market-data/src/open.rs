@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use crate::check::{DEFAULT_MAX_GAP_NANOS, DEFAULT_PRICE_FACTOR};
-use crate::compressed::compressed;
 use crate::csv::{CsvOptions, CsvReader};
 use crate::defect::{Defect, Error, Result};
 use crate::event::Event;
 use crate::file;
+use crate::first_bytes::unread;
 use crate::grid::Grid;
 use crate::npy::{TickOptions, TickReader};
 #[cfg(feature = "parquet")]
@@ -119,7 +119,7 @@ pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Recording> {
         Inspector::new(path.display().to_string(), Tolerance::NONE).format(what)
     };
     for path in paths {
-        if let Some(what) = file::refused(path).or_else(|| compressed(path)) {
+        if let Some(what) = file::refused(path).or_else(|| unread(path)) {
             return refuse(path, &what);
         }
     }

@@ -4,6 +4,7 @@
 //! better than the exchange's. Levels that become equal are added; the last one is left out if the list ends within it.
 
 use cambist_core::{MarketSpec, Price, Qty};
+use cambist_market_data::first_bytes::{BYTE_ORDER_MARK, form};
 use cambist_market_data::{Level, Timestamp};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
@@ -52,8 +53,7 @@ impl Units {
 
 /// Decodes an answer. An error names the place and what is wrong there.
 pub fn decode(feed: &Feed, units: &Units, body: &[u8]) -> Result<Book, FeedError> {
-    let page: Value = serde_json::from_slice(body)
-        .map_err(|error| format!("the answer is not JSON: {error}: {}", excerpt(body)))?;
+    let page = parsed(body)?;
     let pointers = &feed.pointers;
     let side = |pointer: &str, rounding: Rounding| {
         let list = found(&page, pointer)
@@ -148,6 +148,19 @@ pub fn decode(feed: &Feed, units: &Units, body: &[u8]) -> Result<Book, FeedError
         sequence: sequence.transpose()?,
         time: time.transpose()?,
     })
+}
+
+/// The JSON of an answer. A byte order mark before it is passed over.
+fn parsed(body: &[u8]) -> Result<Value, String> {
+    if let Some(form) = form(body) {
+        return Err(format!(
+            "the answer is {} instead of JSON in UTF-8, and no compression was asked for: name another URL, or set up the server, or the proxy before it, to answer with plain JSON",
+            form.name
+        ));
+    }
+    let text = body.strip_prefix(BYTE_ORDER_MARK.as_bytes());
+    serde_json::from_slice(text.unwrap_or(body))
+        .map_err(|error| format!("the answer is not JSON: {error}: {}", excerpt(body)))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

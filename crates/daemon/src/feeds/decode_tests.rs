@@ -132,6 +132,23 @@ fn whole_numbers_of_small_units_are_quantities_too() {
     assert_eq!(book.bids[0].qty.0, 123_456_789 * one / 1_000_000);
 }
 
+/// What servers and proxies answer that compress or encode although nothing of it was asked for.
+#[test]
+fn an_answer_in_another_form_is_named() {
+    for (body, words) in [
+        (&b"\x1f\x8b\x08\x00rest"[..], "compressed (gzip)"),
+        (b"\x28\xb5\x2f\xfdrest", "compressed (zstd)"),
+        (b"\xff\xfe{\0}\0", "text in UTF-16"),
+    ] {
+        let refused = decode(&feed(), &Units::of(&spec()), body).unwrap_err();
+        assert_eq!(refused.kind, FeedErrorKind::Invalid);
+        assert!(refused.what.contains(words), "{refused}");
+        assert!(refused.what.contains("plain JSON"), "{refused}");
+    }
+    let marked = format!("\u{feff}{}", r#"{"b": [["1","1"]], "a": []}"#);
+    assert_eq!(read(&marked).unwrap().bids.len(), 1);
+}
+
 #[test]
 fn what_is_wrong_is_named_with_its_place() {
     for (body, words) in [

@@ -7,6 +7,7 @@ use ::csv::{ByteRecord, ErrorKind, Position, ReaderBuilder, Trim};
 use super::CsvOptions;
 use crate::columns::Columns;
 use crate::defect::{Defect, Place, Result};
+use crate::first_bytes::BYTE_ORDER_MARK;
 use crate::report::Inspector;
 use crate::shell::word;
 use crate::units::Units;
@@ -67,8 +68,8 @@ impl Table {
             .fill_buf()
             .map_err(|error| inspector.error(Place::File, error))?;
         // Some programs write a byte order mark.
-        if begin.starts_with("\u{feff}".as_bytes()) {
-            input.consume("\u{feff}".len());
+        if begin.starts_with(BYTE_ORDER_MARK.as_bytes()) {
+            input.consume(BYTE_ORDER_MARK.len());
         }
         let is_comment = |input: &mut BufReader<LastByte>| -> Result<bool> {
             let bytes = input.fill_buf();
