@@ -13,7 +13,9 @@ use super::{columns, print_json, print_text};
 use crate::backtest::arguments::moment as moment_of;
 use crate::exit::{Exit, Failure};
 use crate::replay::whole::{self, Whole};
-use crate::replay::{difference_page, is_own, left_out, list, moment, page, text};
+use crate::replay::{
+    difference_page, is_own, left_out, list, moment, page, refuse_folder, refuse_mode, text,
+};
 use cambist_daemon::config::Daemon;
 
 /// Arguments of `replay`.
@@ -66,7 +68,12 @@ pub(super) fn path(config: Option<&Path>, tape: Option<&Path>) -> anyhow::Result
         return Ok(tape.map(Path::to_owned).unwrap_or_default());
     };
     let daemon = Daemon::load_unpinned(config)?;
+    refuse_mode(&daemon)?;
     let tape = daemon.tape.map(|tape| tape.dir);
+    if tape.as_ref().is_some_and(|dir| !dir.exists()) {
+        // The file of another mode, with which `cambist record` was run.
+        refuse_folder(&daemon.store.dir)?;
+    }
     let missing = || {
         let what = format!(
             "{}: tape.enabled = false, so there are no recordings",

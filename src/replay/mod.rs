@@ -1,5 +1,6 @@
 //! Replays recordings: completely, with every action compared, or up to one moment.
 
+mod depth_only;
 mod find;
 pub mod moment;
 pub mod order;
@@ -17,6 +18,7 @@ use cambist_tape::{Difference, Folder, Shelf, empty_at};
 use serde_json::{Value, json};
 
 use crate::exit::{Exit, Failure};
+pub use depth_only::{refuse_folder, refuse_mode};
 pub use moment::iso_ms;
 pub use page::{page, strategy_name};
 pub use text::text;
@@ -35,6 +37,7 @@ pub struct Recordings {
 pub fn list(path: &Path) -> anyhow::Result<Recordings> {
     let name = || path.display().to_string();
     let mut found = Recordings::default();
+    depth_only::refuse_segment(path)?;
     if !std::fs::metadata(path).with_context(name)?.is_dir() {
         // Refuses a pipe, which the reader would wait for.
         open_file(path).with_context(name)?;
@@ -58,6 +61,7 @@ pub fn list(path: &Path) -> anyhow::Result<Recordings> {
         }
     }
     if found.files.is_empty() {
+        depth_only::refuse_folder(path)?;
         let why = match found.empty.len() {
             0 => "this folder has no recordings",
             _ => "no recording in this folder has a complete header, so that none holds anything",

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::support::{Folder, cambist, exit, json, stderr, stdout};
+use crate::support::{Folder, cambist, example, exit, json, stderr, stdout};
 
 #[test]
 fn strategies_are_listed_and_shown() {
@@ -244,4 +244,60 @@ fn a_tape_whose_header_a_kill_cut_off_holds_nothing_and_the_others_are_read() {
         "{}",
         stderr(&output)
     );
+}
+
+/// A folder of recorded depth looks like one of recordings to an operator, and is refused with what reads it.
+#[test]
+fn a_replay_of_recorded_depth_names_the_commands_that_read_it() {
+    let folder = Folder::new("replay-depth");
+    let config = std::fs::read_to_string(example("paper.toml")).unwrap();
+    let config = config.replacen("mode = \"paper\"", "mode = \"record\"", 1);
+    let config = folder.write(
+        "record.toml",
+        &config.replace("../target/paper", "recorded depth"),
+    );
+    let market = folder.0.join("recorded depth/ETH-USDC");
+    std::fs::create_dir_all(&market).unwrap();
+    let segment = market.join("0000000001.mkt");
+    std::fs::write(&segment, "").unwrap();
+    let state = folder.0.join("recorded depth");
+    for (path, data) in [(&state, &market), (&market, &market), (&segment, &segment)] {
+        for more in [&[][..], &["--at", "5m"]] {
+            let path = path.display().to_string();
+            let output = cambist(&[&["replay", &path], more].concat());
+            let text = stderr(&output);
+            assert_eq!(exit(&output), 1, "{text}");
+            let data = data.display();
+            for words in [
+                "that `cambist record` recorded".to_owned(),
+                "no inputs of an engine".to_owned(),
+                format!("`cambist depth '{data}' --out depth.csv`"),
+                format!("`cambist backtest` and `cambist sweep` read it with --data '{data}'"),
+            ] {
+                assert!(text.contains(&words), "{words}: {text}");
+            }
+        }
+    }
+    let why = ["why", "cc8292274-0-17", &market.display().to_string()].map(str::to_owned);
+    let why: Vec<_> = why.iter().map(String::as_str).collect();
+    let text = stderr(&cambist(&why));
+    assert!(text.contains("no inputs of an engine"), "{text}");
+    let output = cambist(&["replay", "--config", &config]);
+    let text = stderr(&output);
+    assert_eq!(exit(&output), 1, "{text}");
+    assert!(
+        text.contains("mode = \"record\" records depth alone"),
+        "{text}"
+    );
+    assert!(text.contains("recorded depth/ETH-USDC' --out"), "{text}");
+    // Recorded with a file of another mode.
+    let text = std::fs::read_to_string(&config).unwrap();
+    let paper = folder.write("paper.toml", &text.replacen("\"record\"", "\"paper\"", 1));
+    let text = stderr(&cambist(&["replay", "--config", &paper]));
+    assert!(text.contains("no inputs of an engine"), "{text}");
+    // A folder without anything is not taken for one.
+    let empty = folder.0.join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let text = stderr(&cambist(&["replay", empty.to_str().unwrap()]));
+    assert!(text.contains("this folder has no recordings"), "{text}");
 }

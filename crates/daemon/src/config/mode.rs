@@ -70,6 +70,14 @@ impl Mode {
         matches!(self, Self::Live)
     }
 
+    /// Whether an engine runs, whose inputs and actions are recorded on a tape.
+    pub const fn has_engine(self) -> bool {
+        match self {
+            Self::Live | Self::Paper | Self::Shadow => true,
+            Self::Record | Self::Observe => false,
+        }
+    }
+
     /// Where its depth comes from.
     pub const fn depth(self) -> DepthSource {
         match self {
