@@ -11,7 +11,7 @@ use super::pauses;
 use super::plan::Phase;
 use super::run::Row;
 use super::space::Space;
-use super::statements::{compared, lasting, overlap, percent, percent_number, ratio};
+use super::statements::{MISSING, compared, lasting, overlap, percent, percent_number, ratio};
 use super::stops;
 use super::summary::{self, Chosen, Group, Measure, Score, Summary, annual};
 use super::values::text;
@@ -129,7 +129,7 @@ fn tiles_of(best: &Chosen, measure: Measure, quote: &str) -> Vec<(String, String
         ));
         let probability = deflated
             .probability
-            .map_or_else(|| "none".to_owned(), percent);
+            .map_or_else(|| MISSING.to_owned(), percent);
         tiles.push((
             "deflated Sharpe ratio (probability)".to_owned(),
             probability,
@@ -197,7 +197,7 @@ fn walk_forward(page: &mut Comparison, space: &Space, rows: &Rows, summary: &Sum
         if seconds > 0.0 {
             format!("{excess:.2} {quote}")
         } else {
-            "none".to_owned()
+            MISSING.to_owned()
         }
     };
     page.tiles = vec![
@@ -221,7 +221,7 @@ fn walk_forward(page: &mut Comparison, space: &Space, rows: &Rows, summary: &Sum
         (
             "probability that it is above 0".to_owned(),
             walk.test_probability
-                .map_or_else(|| "none".to_owned(), percent),
+                .map_or_else(|| MISSING.to_owned(), percent),
         ),
         (
             "better half of trials on test".to_owned(),
@@ -367,7 +367,8 @@ pub fn short(amount: &str) -> String {
 
 fn run_cells(space: &Space, group: &Group<'_>, score: &Score<'_>) -> Vec<String> {
     let figures = score.figures;
-    let amount = |value: &Option<String>| value.as_deref().map_or_else(|| "–".to_owned(), short);
+    let amount =
+        |value: &Option<String>| value.as_deref().map_or_else(|| MISSING.to_owned(), short);
     let sharpe = score
         .moments
         .map(|moments| annual(moments.sharpe(), space.return_interval_s));
@@ -383,7 +384,7 @@ fn run_cells(space: &Space, group: &Group<'_>, score: &Score<'_>) -> Vec<String>
         amount(&figures.holdings),
         amount(&figures.fees),
         ratio(sharpe),
-        deflated.map_or_else(|| "–".to_owned(), percent_number),
+        deflated.map_or_else(|| MISSING.to_owned(), percent_number),
         short(&figures.drawdown_max),
         figures.fills.to_string(),
         format!("{:.1}", figures.uptime * 100.0),
@@ -421,7 +422,7 @@ pub fn window_table(space: &Space, summary: &Summary) -> Vec<Vec<String>> {
     let mut table = vec![head];
     let windows = summary.walk_forward.iter().flat_map(|walk| &walk.windows);
     for window in windows {
-        let none = || "–".to_owned();
+        let none = || MISSING.to_owned();
         let (train, test) = (window.train.as_ref(), window.test.as_ref());
         let mut cells = vec![
             window.window.to_string(),

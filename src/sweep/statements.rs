@@ -518,9 +518,12 @@ pub fn lasting(seconds: f64) -> String {
     }
 }
 
+/// A value that is missing, in tables and tiles.
+pub const MISSING: &str = "–";
+
 /// A ratio for display.
 pub fn ratio(value: Option<f64>) -> String {
-    value.map_or_else(|| "none".to_owned(), |value| format!("{value:.2}"))
+    value.map_or_else(|| MISSING.to_owned(), |value| format!("{value:.2}"))
 }
 
 /// A probability for display: never rounded to certainty.

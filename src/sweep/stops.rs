@@ -6,6 +6,7 @@ use cambist_backtest::{EndState, share_text};
 use serde::Serialize;
 
 use super::run::Figures;
+use super::statements::MISSING;
 use super::summary::{Chosen, Summary, WindowResult};
 
 /// How many runs were stopped, and by what.
@@ -76,7 +77,7 @@ pub fn state(end: Option<&EndState>, engine_ended: Option<&String>) -> String {
     match (end, engine_ended) {
         (Some(end), _) => end.text(),
         (None, Some(at)) => format!("ended {at}"),
-        (None, None) => "–".to_owned(),
+        (None, None) => MISSING.to_owned(),
     }
 }
 

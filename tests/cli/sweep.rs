@@ -517,6 +517,20 @@ fn holdings_are_no_skill() {
             );
         }
 
+        // A figure that no trial has is missing in the same form in every column, as in `compare`.
+        let out = sweep.out("out");
+        let table = std::fs::read_to_string(Path::new(&out).join("sweep.txt")).unwrap();
+        let (_, row) = table.split_once('\n').unwrap();
+        let (head, rows) = row.split_once('\n').unwrap();
+        let sharpe =
+            head.chars().count() - head.split_once("Sharpe").unwrap().1.chars().count() - 6;
+        if select == "net_pnl" {
+            let row = rows.lines().next().unwrap();
+            assert_eq!(row.chars().nth(sharpe), Some('–'), "{head}\n{row}");
+        }
+        let page = std::fs::read_to_string(Path::new(&out).join("sweep.html")).unwrap();
+        assert!(!page.contains(">none<"), "{page}");
+
         let walk = format!("{text}[walk_forward]\ntrain = \"3m\"\ntest = \"2m\"\n");
         let sweep = Sweep::on("sweep-held-walk", &walk, &drifting());
         let output = sweep.run("out", &["--json"]);
