@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::backtest::prepare::{bound_without_venue, own_grid};
 use crate::commands::{check_pin, columns, print_json, print_text};
-use crate::exit::{Exit, Failure};
+use crate::exit::{self, Exit, Failure, with_failures};
 use crate::paper::feeds_of;
 use cambist_config::money;
 use cambist_daemon::config::{Daemon, Mode};
@@ -23,6 +23,7 @@ use cambist_daemon::live::status_service::{StatusService, take_folder};
 use cambist_daemon::telemetry::http::Shown;
 use cambist_daemon::telemetry::recording::RecordingStatus;
 use cambist_host::clock::Clock;
+use cambist_host::times;
 
 /// Longest time until recorded rows are passed to the operating system: a run that is killed loses no more.
 const FLUSH_NANOS: i64 = 1_000_000_000;
@@ -31,7 +32,7 @@ const SEGMENTS: u64 = 16;
 /// Resolution of spreads: a hundredth of a basis point of the mid.
 const SPREAD_STEPS: u64 = 1_000_000;
 
-/// Records until stopped or until `limit`; exit 1 if nothing arrived.
+/// Records until stopped or until `limit`; exit 1 if nothing was recorded of a market.
 pub fn run(
     config: &Daemon,
     until_stdin_closes: bool,
@@ -52,11 +53,12 @@ pub fn run(
     )?;
     let age_max_ms = config.engine.poll.depth_age_max_ms;
     let mut observers = Vec::new();
-    for (spec, arrivals) in bound
-        .markets
-        .iter()
-        .zip(std::mem::take(&mut pollers.arrivals))
-    {
+    let urls = config.markets.iter().map(|market| {
+        let url = market.feed.as_ref().map(|feed| feed.url.value.clone());
+        url.unwrap_or_default()
+    });
+    let arrivals = std::mem::take(&mut pollers.arrivals);
+    for ((spec, arrivals), url) in bound.markets.iter().zip(arrivals).zip(urls) {
         let grid = own_grid(spec).with_context(|| format!("market {}: its units", spec.name))?;
         let stop = Arc::clone(&pollers.stop);
         let folder = config.store.dir.join(&spec.name);
@@ -87,6 +89,9 @@ pub fn run(
             book_at: clock.now(),
             refused: 0,
             market: spec.clone(),
+            url,
+            begun_at: clock.now(),
+            ran_ms: 0,
             folder: folder.display().to_string(),
         });
     }
@@ -119,22 +124,28 @@ pub fn run(
     drop(service);
     let steps = pollers.time.clock_steps();
     drop(pollers);
-    print(config.mode, &ended, &steps, json)?;
-    if ended
+    let missing: Vec<_> = ended
         .iter()
-        .all(|observer| observer.feed.report().kept == 0)
-    {
-        let what = "no depth arrived; see the log";
-        return Err(Failure::new(Exit::CheckFailed, what).into());
+        .filter_map(|one| Some(format!("{}: {}", one.market.name, one.missing()?)))
+        .map(|what| Failure::new(Exit::CheckFailed, what))
+        .collect();
+    print(config.mode, (&ended, &missing), &steps, json)?;
+    for failure in &missing {
+        exit::print_error(failure);
     }
-    Ok(Exit::Done)
+    Ok(missing.first().map_or(Exit::Done, |failure| failure.exit))
 }
 
 /// Prints what was recorded and observed.
-fn print(mode: Mode, ended: &[Observer], steps: &ClockSteps, json: bool) -> anyhow::Result<()> {
+fn print(
+    mode: Mode,
+    (ended, missing): (&[Observer], &[Failure]),
+    steps: &ClockSteps,
+    json: bool,
+) -> anyhow::Result<()> {
     if json {
         let markets: Vec<_> = ended.iter().map(|one| one.page(mode)).collect();
-        print_json(&json!({
+        let value = json!({
             "mode": mode.name(),
             "markets": markets,
             "clock_steps": steps.first.map(|first| json!({
@@ -143,7 +154,8 @@ fn print(mode: Mode, ended: &[Observer], steps: &ClockSteps, json: bool) -> anyh
                 "largest_ms": steps.largest_us / 1_000,
                 "sum_ms": steps.sum_us / 1_000,
             })),
-        }))?;
+        });
+        print_json(&with_failures(value, missing))?;
     } else {
         let texts = ended.iter().map(|one| one.text(mode));
         let texts: Vec<_> = texts.chain(clock_text(steps)).collect();
@@ -186,6 +198,11 @@ struct Observer {
     /// Books that cannot be recorded.
     refused: u64,
     market: MarketSpec,
+    /// Where its depth is read.
+    url: String,
+    begun_at: Time,
+    /// How long it ran, once it has ended.
+    ran_ms: u64,
     folder: String,
 }
 
@@ -286,7 +303,9 @@ impl Observer {
                 self.flushed = now;
             }
         }
-        self.seen.gap(self.clock.now().micros_since(self.book_at));
+        let now = self.clock.now();
+        self.seen.gap(now.micros_since(self.book_at));
+        self.ran_ms = now.ms_since(self.begun_at);
         self.writer.sync()?;
         Ok(self)
     }
@@ -294,6 +313,41 @@ impl Observer {
     fn price(&self, mid: Option<u64>) -> Option<String> {
         let decimals = self.market.price_decimals + 1;
         mid.map(|mid| money::whole(u128::from(mid) * 5, decimals))
+    }
+
+    /// What was missing of a market of which nothing was recorded, and what helps; `None` if something was.
+    fn missing(&self) -> Option<String> {
+        let report = self.feed.report();
+        let (url, ran) = (&self.url, self.ran_ms);
+        let ran = match ran / 1_000 {
+            0 => times::span_ms(ran),
+            seconds => times::span(seconds),
+        };
+        if report.kept > self.refused {
+            return None;
+        }
+        if report.kept > 0 {
+            return Some(format!(
+                "none of {} books from {url} could be recorded in {}; the log states why",
+                report.kept, self.folder
+            ));
+        }
+        let first = report.skipped.iter().max_by_key(|skipped| skipped.count);
+        Some(first.map_or_else(
+            || {
+                format!(
+                    "no answer arrived from {url} in {ran}: run longer than venue.request_timeout_ms, and see that the host reaches that address"
+                )
+            },
+            |most| {
+                format!(
+                    "no book arrived from {url} in {ran}: {} answers or attempts were left out as {}, the first because of: {}. Correct [market.feed] or the network (docs/feeds.md)",
+                    most.count,
+                    most.kind.name(),
+                    most.first
+                )
+            },
+        ))
     }
 
     /// The mode record counts, and leaves statistics out.
@@ -308,6 +362,7 @@ impl Observer {
             "books": report.kept,
             "left_out": report.skipped,
             "not_recorded": self.refused,
+            "missing": self.missing(),
         });
         if mode == Mode::Record {
             return recorded;
@@ -330,6 +385,11 @@ impl Observer {
 
     fn text(&self, mode: Mode) -> String {
         let (report, seen) = (self.feed.report(), &self.seen);
+        if report.kept == 0
+            && let Some(missing) = self.missing()
+        {
+            return format!("{}\n  nothing was recorded: {missing}\n", self.market.name);
+        }
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "none".to_owned());
         let price = |mid| or_none(self.price(mid));
         let spread = |percent| {

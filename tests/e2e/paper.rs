@@ -412,6 +412,103 @@ fn a_recording_shows_what_its_feed_answers_and_a_kill_loses_at_most_a_second() {
     server.assert_only_read();
 }
 
+/// A run that received nothing states what was missing, of each market, instead of a table of nothing.
+#[test]
+fn an_observation_without_data_states_what_was_missing() {
+    let listening = || TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = |of: &TcpListener| format!("http://{}/book", of.local_addr().unwrap());
+    // One that takes connections and answers nothing, and one that is gone.
+    let (silent, gone) = (listening(), listening());
+    let (silent_url, gone_url) = (address(&silent), address(&gone));
+    drop(gone);
+    let server = Public::start(|_, _| "<html>".to_owned());
+    let other_url = format!("http://{}/book", server.address);
+    for (name, url, expected) in [
+        (
+            "silent",
+            &silent_url,
+            &["no answer arrived from", "request_timeout_ms"][..],
+        ),
+        (
+            "gone",
+            &gone_url,
+            &["no book arrived from", "as unavailable", "the first"],
+        ),
+        (
+            "other",
+            &other_url,
+            &["as bad-value", "the first", "not JSON"],
+        ),
+    ] {
+        let folder = Folder::new(&format!("paper-nothing-{name}"));
+        let config = config(folder.path(), url, |file| {
+            file.put("store.dir", "recorded");
+        });
+        for mode in ["observe", "record"] {
+            let args = [
+                "run", "--config", &config, "--mode", mode, "--for", "1s", "--json",
+            ];
+            let (code, page, log) = cambist(&folder, mode, &args);
+            assert_eq!(code, 1, "{page} {log}");
+            let missing = page["markets"][0]["missing"].as_str().unwrap();
+            assert!(missing.contains(&format!("from {url} in 1s")), "{missing}");
+            assert_eq!(page["error"], format!("ETH-USDC: {missing}"));
+            assert_eq!(page["exit"], 1);
+            for words in expected {
+                assert!(missing.contains(words), "{words}: {missing}");
+            }
+            let (code, text, log) = run(folder.path(), "plain", &args[..args.len() - 1], SOON);
+            assert_eq!(code, 1, "{text}");
+            assert!(text.contains("nothing was recorded: no "), "{text}");
+            assert!(!text.contains("none") && !text.contains("median"), "{text}");
+            assert!(log.contains("ETH-USDC: no "), "{log}");
+        }
+    }
+}
+
+/// A market without depth beside one with it is not passed over.
+#[test]
+fn one_market_without_depth_fails_an_observation() {
+    let server = Public::start(|path, number| match path {
+        "/nothing" => "{}".to_owned(),
+        _ => swinging(path, number),
+    });
+    let folder = Folder::new("paper-one-missing");
+    let url = format!("http://{}/book", server.address);
+    let config = config(folder.path(), &url, |file| {
+        file.put("mode", "observe").put("store.dir", "recorded");
+        let markets = file["market"].as_array_mut().unwrap();
+        let mut other = markets[0].as_table().unwrap().clone();
+        other.insert("name".to_owned(), "ETH-USDT".into());
+        let text = other.to_string().replace("USDC\"", "USDT\"");
+        let mut other: Table = text.parse().unwrap();
+        let nothing = format!("http://{}/nothing", server.address);
+        other["feed"]
+            .as_table_mut()
+            .unwrap()
+            .insert("url".to_owned(), nothing.into());
+        markets.push(toml::Value::Table(other));
+    });
+    let args = ["run", "--json", "--config", &config, "--for", "2s"];
+    let (code, page, log) = cambist(&folder, "observe", &args);
+    assert_eq!(code, 1, "{page} {log}");
+    let [first, second] = &page["markets"].as_array().unwrap()[..] else {
+        panic!("{page}");
+    };
+    assert!(
+        first["missing"].is_null() && first["books"].as_u64() > Some(0),
+        "{first}"
+    );
+    assert_eq!(second["books"], 0, "{second}");
+    let error = log
+        .lines()
+        .find(|line| line.contains("ETH-USDT: no book arrived"));
+    assert!(
+        error.is_some_and(|line| !line.contains("ETH-USDC: ")),
+        "{log}"
+    );
+}
+
 #[test]
 fn a_feed_that_stops_moving_is_not_reported_as_recorded() {
     // Every answer after the twentieth repeats that book.
