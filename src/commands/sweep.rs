@@ -96,7 +96,6 @@ pub fn run(args: &SweepArgs, json: bool) -> anyhow::Result<Exit> {
         },
     )?;
     progress.end();
-    interrupt.is_over();
     if kept.runs() < all {
         interrupted(&kept, interrupt.code(), json)?;
     }

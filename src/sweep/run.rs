@@ -298,7 +298,7 @@ pub fn run(plan: &Plan, spec: &RunSpec) -> anyhow::Result<Row> {
     let setup = match prepare_with(&inputs, &daemon) {
         Ok(setup) => setup,
         Err(error) => match error.downcast_ref::<ConfigError>() {
-            Some(refused) => return Ok(row(values, Outcome::Refused(reasons(refused)))),
+            Some(refused) => return Ok(row(values, Outcome::Refused(refused.reasons()))),
             None => return Err(error),
         },
     };
@@ -312,20 +312,6 @@ pub fn run(plan: &Plan, spec: &RunSpec) -> anyhow::Result<Row> {
     let mut figures = figures(&finished, &mut sink);
     without_folders(&mut figures.data, &inputs);
     Ok(row(values, Outcome::Done(Box::new(figures))))
-}
-
-/// What is wrong, without places: they are those of a configuration that is written nowhere.
-fn reasons(error: &ConfigError) -> String {
-    match error {
-        ConfigError::Invalid { problems, .. } => {
-            let all: Vec<_> = problems
-                .iter()
-                .map(|problem| problem.what.as_str())
-                .collect();
-            all.join("; ")
-        }
-        ConfigError::Unreadable { what, .. } => what.clone(),
-    }
 }
 
 /// Files are named without their folders, as in the header: another machine may keep them elsewhere.

@@ -69,6 +69,22 @@ pub enum ConfigError {
     },
 }
 
+impl ConfigError {
+    /// What is wrong, without places: for a text that was made of a file, whose places are not those of the file.
+    pub fn reasons(&self) -> String {
+        match self {
+            Self::Invalid { problems, .. } => {
+                let all: Vec<_> = problems
+                    .iter()
+                    .map(|problem| problem.what.as_str())
+                    .collect();
+                all.join("; ")
+            }
+            Self::Unreadable { what, .. } => what.clone(),
+        }
+    }
+}
+
 /// Formats one `path:line:column: message` for each error.
 struct Lines<'a>(&'a Path, &'a [Problem]);
 

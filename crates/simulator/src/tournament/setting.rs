@@ -2,10 +2,13 @@
 //! the account's funds, and the network.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use cambist::backtest::prepare::bound_without_venue;
 use cambist::backtest::scenario::source;
+use cambist::exit::{Exit, Failure};
+use cambist_config::ConfigError;
 use cambist_config::reader::Source;
 use cambist_config::scenario::{Run, Scenario};
 use cambist_core::{Amount, MarketId};
@@ -164,6 +167,8 @@ fn world(
     contestant: &Contestant,
     daemon: &Source,
 ) -> anyhow::Result<(WorldConfig, Player)> {
+    // Errors of the file itself have their places in it.
+    Daemon::parse(daemon)?;
     let mut file: Table = daemon.text.parse().context("the daemon's file")?;
     let markets = file.get_mut("market").and_then(Value::as_array_mut);
     let tables = markets
@@ -188,8 +193,10 @@ fn world(
         path: daemon.path.clone(),
         text: toml::to_string(&file)?,
     };
-    let daemon = Daemon::parse(&source)?;
-    let mut bound = bound_without_venue(&daemon)?;
+    let bound = Daemon::parse(&source).map_err(anyhow::Error::new);
+    let mut bound = bound
+        .and_then(|daemon| bound_without_venue(&daemon))
+        .map_err(|error| without_places(error, &daemon.path))?;
     anyhow::ensure!(
         bound.markets.len() == 1,
         "the daemon's file must have one market"
@@ -235,6 +242,19 @@ fn world(
         ..WorldConfig::calm(0, "")
     };
     Ok((world, player))
+}
+
+/// The error without the places of the text that was made of the file.
+fn without_places(error: anyhow::Error, path: &Path) -> anyhow::Error {
+    let Some(refused) = error.downcast_ref::<ConfigError>() else {
+        return error;
+    };
+    let what = format!(
+        "{}, with the strategies of this contestant: {}",
+        path.display(),
+        refused.reasons()
+    );
+    Failure::new(Exit::Refused, what).into()
 }
 
 fn seat(strategy: &Value) -> anyhow::Result<SeatConfig> {

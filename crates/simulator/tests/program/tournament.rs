@@ -99,6 +99,53 @@ fn a_file_whose_strategy_manages_a_pool_is_played() {
     assert_eq!(json(&of_file)["rows"], json(&own)["rows"]);
 }
 
+/// Errors of the file have their places in it; those of a contestant in it have none.
+#[test]
+fn errors_have_places_of_the_file_or_none() {
+    let folder = Folder::new("tournament-places");
+    let path = format!(
+        "{}/../../config/tournament.toml",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let text = std::fs::read_to_string(path).unwrap();
+    let refused = |name: &str, text: &str, strategy: &str| {
+        let path = folder.0.join(name);
+        std::fs::write(&path, text).unwrap();
+        let path = path.display().to_string();
+        let few = [
+            "tournament",
+            "--seeds",
+            "1",
+            "--minutes",
+            "1",
+            "--scenario",
+            "calm",
+        ];
+        let output = simulator(&[&few[..], &["--strategy", strategy, "--config", &path]].concat());
+        assert_eq!(exit(&output), 77, "{}", stderr(&output));
+        stderr(&output)
+    };
+    let wrong = text.replace("price_floor = \"1500 USDC\"", "price_floor = \"5000 USDC\"");
+    let line = wrong
+        .lines()
+        .position(|line| line.starts_with("price_ceiling"))
+        .unwrap()
+        + 1;
+    let message = refused("wrong.toml", &wrong, "ladder");
+    assert!(
+        message.contains(&format!("wrong.toml:{line}:")),
+        "{message}"
+    );
+    let pool = text.find("[market.pool]").unwrap();
+    let strategy = text.find("# The strategy bands, as").unwrap();
+    let without = format!("{}{}", &text[..pool], &text[strategy..]);
+    let message = refused("without.toml", &without, "hedged_lp");
+    let expected = "without.toml, with the strategies of this contestant: ";
+    assert!(message.contains(expected), "{message}");
+    assert!(message.contains("needs a [market.pool]"), "{message}");
+    assert!(!message.contains("without.toml:"), "{message}");
+}
+
 #[test]
 fn the_table_and_the_json_state_the_same_comparison() {
     let text = stdout(&play(&[]));
