@@ -50,7 +50,7 @@ fn pools(market: &Market) -> Vec<Problem> {
     let strategies = of_pools.map(|choice| Problem {
         at: choice.name.at,
         what: format!(
-            "strategy {} trades with a pool, and {WHY}: remove it, or name a strategy of the order book (`cambist strategy list`)",
+            "strategy {} needs a pool, and {WHY}: remove it, or name a strategy of the order book (`cambist strategy list`)",
             choice.name.value
         ),
     });

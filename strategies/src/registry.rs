@@ -3,8 +3,8 @@
 use cambist_core::strategy::{ProcessMessage, Replacement, Strategy, Targets, View};
 use cambist_core::{Amount, MarketSpec, Time};
 
-use crate::ALL;
 use crate::parameter::{ParamError, Parameter, Params};
+use crate::{ALL, hedged_lp};
 
 /// The parameter with which the book of another venue takes the place of the market's own.
 const BOOK: &str = "book";
@@ -134,7 +134,8 @@ impl StrategyInfo {
 
     /// Whether it does nothing without the pool beside its market.
     pub fn needs_pool(&self) -> bool {
-        self.promise == Promise::PoolShares || self.swaps()
+        let hedges = self.name == hedged_lp::INFO.name;
+        self.promise == Promise::PoolShares || self.swaps() || hedges
     }
 
     /// What it needs of the file beside its own section; `cambist check` refuses a file without.

@@ -76,6 +76,7 @@ fn what_is_not_simulated_is_refused_with_its_place() {
         price_floor = \"1\"\nprice_ceiling = \"2\"\norder_value_max = \"1\"\ninventory_min = \"0\"\ninventory_max = \"1\"\n\
         [[market.strategy]]\nname = \"bands\"\n\n[[market]]";
     let manager = strategy.replace("bands", "lp_manager");
+    let hedged = strategy.replace("bands", "hedged_lp");
     let sweep = example("sweeps/bands.toml");
     for (from, to, words) in [
         (
@@ -83,7 +84,8 @@ fn what_is_not_simulated_is_refused_with_its_place() {
             format!("{pool}{strategy}"),
             "remove [market.pool]",
         ),
-        (strategy, manager, "strategy lp_manager trades with a pool"),
+        (strategy, manager, "strategy lp_manager needs a pool"),
+        (strategy, hedged, "strategy hedged_lp needs a pool"),
         ("[[market]]", other.to_owned(), "one quote token"),
     ] {
         let config = changed(&folder, from, &to);
