@@ -23,11 +23,40 @@ pub fn unix_ms(text: &str) -> Option<u64> {
     u64::try_from(since.as_millis()).ok()
 }
 
-/// Parses a time in UTC, `2026-01-31T12:00:30.250Z`. Second 60, which the library takes for 59, is none: in the counts of
-/// seconds that recordings have there is no leap second.
+/// Parses a time with its zone, `2026-01-31T12:00:30.250Z` or `2026-01-31 13:00:30+01:00`, with or without seconds. Second
+/// 60, which the library takes for 59, is none: in the counts of seconds that recordings have there is no leap second.
 fn parse_rfc3339(text: &str) -> Option<SystemTime> {
-    let is_leap = text.get(17..19) == Some("60");
-    humantime::parse_rfc3339(text).ok().filter(|_| !is_leap)
+    let (local, zone) = match text.strip_suffix('Z') {
+        Some(local) => (local, "+00:00"),
+        None => text.split_at_checked(text.len().checked_sub(6)?)?,
+    };
+    let ahead = offset(zone)?;
+    // The library would read some texts with two zones.
+    if local.get(17..19) == Some("60") || local.contains(['Z', '+']) {
+        return None;
+    }
+    let mut local = local.replacen(' ', "T", 1);
+    if local.len() == 16 {
+        local.push_str(":00");
+    }
+    let at = humantime::parse_rfc3339(&format!("{local}Z")).ok()?;
+    if zone.starts_with('-') {
+        at.checked_add(ahead)
+    } else {
+        at.checked_sub(ahead)
+    }
+}
+
+/// How far a zone is from UTC in either direction: `+01:00`.
+fn offset(zone: &str) -> Option<Duration> {
+    let (hours, minutes) = zone.strip_prefix(['+', '-'])?.split_once(':')?;
+    let number = |text: &str, below: u64| {
+        let is_number = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
+        let number: u64 = text.parse().ok().filter(|_| is_number)?;
+        (number < below).then_some(number)
+    };
+    let minutes: u64 = number(hours, 24)? * 60 + number(minutes, 60)?;
+    Some(Duration::from_secs(minutes * 60))
 }
 
 /// Why a text is no time although it looks like one: its zone is missing, or its second is 60. `None` for a time with its
@@ -40,14 +69,10 @@ pub fn fault(text: &str) -> Option<String> {
             format!("{text:?} has the second 60; seconds are 00 to 59, such as {before}")
         });
     }
-    let joined = text.replacen(' ', "T", 1);
-    let with_seconds = match joined.len() {
-        16 => format!("{joined}:00Z"),
-        _ => format!("{joined}Z"),
-    };
-    parse_rfc3339(&with_seconds)?;
+    let zoned = text.replacen(' ', "T", 1) + "Z";
+    parse_rfc3339(&zoned)?;
     Some(format!(
-        "the time zone of {text:?} is missing: times are in UTC, which is written Z, as in {joined}Z"
+        "the time zone of {text:?} is missing: write Z behind a time in UTC, as in {zoned}"
     ))
 }
 
@@ -61,9 +86,9 @@ pub enum PeriodEnd {
     To,
 }
 
-/// Parses a time into milliseconds since the Unix epoch: a day (`2026-01-31`), a time (`2026-01-31T12:00Z`,
-/// `2026-01-31T12:00:30.250Z`), both UTC, or an age (`24h`, `7d`). What is below a millisecond is left out, as where times
-/// are printed.
+/// Parses a time into milliseconds since the Unix epoch: a day in UTC (`2026-01-31`), a time with its zone
+/// (`2026-01-31T12:00Z`, `2026-01-31T13:00:30.250+01:00`), or an age (`24h`, `7d`). What is below a millisecond is left
+/// out, as where times are printed.
 pub fn moment_ms(text: &str, end: PeriodEnd, now_ms: u64) -> Result<u64, String> {
     let wrong = || {
         fault(text).unwrap_or_else(|| {
@@ -77,10 +102,10 @@ pub fn moment_ms(text: &str, end: PeriodEnd, now_ms: u64) -> Result<u64, String>
         return Ok(now_ms.saturating_sub(ago_ms));
     }
     let is_day = text.len() == 10;
-    let full = match text.len() {
-        10 => format!("{text}T00:00:00Z"),
-        17 => format!("{}:00Z", text.strip_suffix('Z').ok_or_else(wrong)?),
-        _ => text.to_owned(),
+    let full = if is_day {
+        format!("{text}T00:00Z")
+    } else {
+        text.to_owned()
     };
     let at = parse_rfc3339(&full).ok_or_else(wrong)?;
     let since = at.duration_since(UNIX_EPOCH).map_err(|_| wrong())?;
@@ -129,6 +154,8 @@ mod tests {
         assert_eq!(from("2026-01-31T12:00:30Z"), Ok(now_ms + 30_000));
         assert_eq!(from("2026-01-31T12:00:30.983Z"), Ok(now_ms + 30_983));
         assert_eq!(to("2026-01-31T12:00:00.1Z"), Ok(now_ms + 100));
+        assert_eq!(from("2026-01-31 13:00:30+01:00"), Ok(now_ms + 30_000));
+        assert_eq!(from("2026-01-31T08:30-03:30"), Ok(now_ms));
         assert_eq!(from("24h"), Ok(now_ms - 86_400_000));
         assert_eq!(from("7d"), Ok(now_ms - 604_800_000));
         assert_eq!(from("500ms"), Ok(now_ms - 500));
@@ -158,6 +185,14 @@ mod tests {
             "2026-13-01",
             "2026-01-31T25:00",
             "2026-01-31T12:00:61Z",
+            "2026-01-31T12:00+24:00",
+            "2026-01-31T12:00+1:00",
+            "2026-01-31T12:00:30+01:00Z",
+            "2026-01-31T12:00:30Z+01:00",
+            "2026-01-31T12:00:30+00:00+01:00",
+            "2026-01-31T12:00:30ZZ",
+            "+01:00",
+            "Z",
             "1969-12-31",
         ] {
             let refused = from(bad);
