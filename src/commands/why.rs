@@ -14,7 +14,7 @@ use super::daemon_control::located;
 use super::{columns, print_json, print_text, replay};
 use crate::exit::Exit;
 use crate::replay::order::{OrderLife, Step, What, life};
-use crate::replay::{difference_page, is_own, iso_ms, strategy_name};
+use crate::replay::{difference_page, is_own, iso_ms, refuse_folder, refuse_mode, strategy_name};
 
 /// Arguments of `why`.
 #[derive(Debug, Args)]
@@ -52,7 +52,14 @@ fn recordings(args: &WhyArgs) -> anyhow::Result<PathBuf> {
     let Some(config) = &args.config else {
         return Ok(args.tape.clone().unwrap_or_default());
     };
-    let Some(tape) = located(config)?.tape else {
+    let found = located(config)?;
+    if let Some(daemon) = &found.daemon {
+        refuse_mode(daemon)?;
+    }
+    if found.tape.as_ref().is_some_and(|dir| !dir.exists()) {
+        refuse_folder(&found.dir)?;
+    }
+    let Some(tape) = found.tape else {
         // The refusal is that of the other commands about recordings.
         return replay::path(Some(config), None);
     };

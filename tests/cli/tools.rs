@@ -290,6 +290,8 @@ fn a_replay_of_recorded_depth_names_the_commands_that_read_it() {
         "{text}"
     );
     assert!(text.contains("recorded depth/ETH-USDC' --out"), "{text}");
+    let text = stderr(&cambist(&["why", "cc8292274-0-17", "--config", &config]));
+    assert!(text.contains("records depth alone"), "{text}");
     // Recorded with a file of another mode.
     let text = std::fs::read_to_string(&config).unwrap();
     let paper = folder.write("paper.toml", &text.replacen("\"record\"", "\"paper\"", 1));
