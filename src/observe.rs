@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -96,10 +96,30 @@ pub fn run(
         });
     }
     let service = StatusService::start(config, Shown::Recording(status))?;
+    let ended = run_all(observers, &pollers.stop)?;
+    drop(service);
+    let steps = pollers.time.clock_steps();
+    drop(pollers);
+    let missing: Vec<_> = ended
+        .iter()
+        .filter_map(|one| Some(format!("{}: {}", one.market.name, one.missing()?)))
+        .map(|what| Failure::new(Exit::CheckFailed, what))
+        .collect();
+    print(config.mode, (&ended, &missing), &steps, json)?;
+    for failure in &missing {
+        exit::print_error(failure);
+    }
+    Ok(missing.first().map_or(Exit::Done, |failure| failure.exit))
+}
+
+/// Runs every market's observer to its end.
+///
+/// # Errors
+/// [`WriteError`] of the first one that cannot write.
+fn run_all(observers: Vec<Observer>, stop: &AtomicBool) -> Result<Vec<Observer>, WriteError> {
     // One thread per market: a failing feed does not delay the others. One that cannot write ends all of them, because
     // a recording without one of its markets would go on unnoticed.
-    let stop = &pollers.stop;
-    let ended = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let threads: Vec<_> = observers
             .into_iter()
             .map(|observer| {
@@ -120,20 +140,7 @@ pub fn run(
             .into_iter()
             .map(join)
             .collect::<Result<Vec<_>, WriteError>>()
-    })?;
-    drop(service);
-    let steps = pollers.time.clock_steps();
-    drop(pollers);
-    let missing: Vec<_> = ended
-        .iter()
-        .filter_map(|one| Some(format!("{}: {}", one.market.name, one.missing()?)))
-        .map(|what| Failure::new(Exit::CheckFailed, what))
-        .collect();
-    print(config.mode, (&ended, &missing), &steps, json)?;
-    for failure in &missing {
-        exit::print_error(failure);
-    }
-    Ok(missing.first().map_or(Exit::Done, |failure| failure.exit))
+    })
 }
 
 /// Prints what was recorded and observed.

@@ -4,6 +4,7 @@
 use cambist_daemon::config::market::{Market, StrategyChoice};
 use cambist_daemon::config::resolve::Bound;
 use cambist_daemon::config::{ConfigError, Daemon, Problem};
+use cambist_strategies::StrategyInfo;
 
 use super::prepare::bound_without_venue;
 use crate::exit::{Exit, Failure};
@@ -44,7 +45,7 @@ fn pools(market: &Market) -> Vec<Problem> {
     });
     let swaps = |choice: &&StrategyChoice| match &choice.process {
         Some(process) => process.swaps,
-        None => cambist_strategies::find(&choice.name.value).is_some_and(|info| info.needs_pool()),
+        None => cambist_strategies::find(&choice.name.value).is_some_and(StrategyInfo::needs_pool),
     };
     let of_pools = market.strategies.iter().filter(swaps);
     let strategies = of_pools.map(|choice| Problem {

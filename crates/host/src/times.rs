@@ -128,6 +128,7 @@ pub fn span_ms(ms: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
     use super::*;
 
     #[test]
