@@ -165,6 +165,9 @@ fn data(report: &Report) -> Vec<Vec<String>> {
         for (name, what) in data.details() {
             row(name, format!("{}: {what}", data.market));
         }
+        if let Some(outages) = data.outages.text(report.duration_s) {
+            row("outages", format!("{}: {outages}", data.market));
+        }
         if let Some(unusual) = data.unusual() {
             row("unusual data", format!("{}: {unusual}", data.market));
         }

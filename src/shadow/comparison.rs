@@ -405,12 +405,12 @@ fn quote_table(quotes: &[Value]) -> Table {
 }
 
 fn charts(spec: &MarketSpec, market: &Market) -> Vec<Chart> {
-    let kept = market.points.kept();
+    let kept = || market.points.kept();
     let scale = 10_f64.powi(i32::from(spec.price_decimals));
     let price = |price: Option<Price>| price.map(|price| float(price.0.into(), 0) / scale);
     let curve = |name: &str, of: &dyn Fn(&Point) -> Option<f64>| Curve {
         name: name.to_owned(),
-        points: kept.iter().map(|point| (point.time, of(point))).collect(),
+        points: kept().map(|point| (point.time, of(point))).collect(),
     };
     let quotes = vec![
         curve("mid", &|p| {

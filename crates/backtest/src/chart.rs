@@ -6,6 +6,7 @@ use std::fmt::Write;
 use cambist_market_data::Timestamp;
 
 use crate::html::escape;
+pub use crate::time_axis::TimeAxis;
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 260.0;
@@ -13,15 +14,11 @@ const HEIGHT: f64 = 260.0;
 const LEFT: f64 = 84.0;
 const RIGHT: f64 = 12.0;
 const TOP: f64 = 10.0;
-const BOTTOM: f64 = 26.0;
+const BOTTOM: f64 = 40.0;
 /// Approximate number of grid lines.
 const LINES: f64 = 5.0;
-/// Steps between labels of times.
-const STEPS: i64 = 6;
-/// The same of long labels.
-const STEPS_FEW: i64 = 4;
-/// Nanoseconds of a second.
-const SECOND: i64 = 1_000_000_000;
+/// Most that a character of a label is wide.
+const PER_CHAR: f64 = 7.0;
 
 /// A line.
 pub struct Line {
@@ -45,6 +42,29 @@ pub struct Mark {
     pub value: f64,
 }
 
+/// Part of a chart's span without data, which is shaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shade {
+    /// Its beginning.
+    pub from: Timestamp,
+    /// Its end.
+    pub to: Timestamp,
+}
+
+/// What a chart shows.
+pub struct Chart<'a> {
+    /// Its lines.
+    pub lines: &'a [Line],
+    /// Marks at points.
+    pub marks: &'a [Mark],
+    /// Shaded parts, and what the legend calls them.
+    pub shades: (&'a [Shade], &'a str),
+    /// The span of time that is drawn.
+    pub span: (Timestamp, Timestamp),
+    /// What the axis of time shows.
+    pub axis: TimeAxis,
+}
+
 /// Maps times and values to coordinates.
 struct Scale {
     from: Timestamp,
@@ -66,62 +86,100 @@ impl Scale {
     }
 }
 
-/// Draws lines and marks over a span of time. `None` if there is no value.
-pub fn chart(lines: &[Line], marks: &[Mark], (from, to): (Timestamp, Timestamp)) -> Option<String> {
-    let values = lines.iter().flat_map(|line| &line.points);
-    let values = values.filter_map(|point| point.1);
-    let values = values.chain(marks.iter().map(|mark| mark.value));
-    let (low, high) = values.fold(None, |range: Option<(f64, f64)>, value| {
-        let (low, high) = range.unwrap_or((value, value));
-        Some((low.min(value), high.max(value)))
-    })?;
-    // A constant line is drawn in the middle.
-    let margin = if high > low {
-        (high - low) * 0.04
-    } else {
-        high.abs().max(1.0) * 0.01
-    };
-    let (low, high) = (low - margin, high + margin);
-    #[expect(clippy::cast_precision_loss, reason = "pixels")]
-    let scale = Scale {
-        from,
-        nanos: to.nanos_since(from).max(1) as f64,
-        low,
-        span: high - low,
-    };
-    let mut svg = format!("<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\">\n");
-    grid(&mut svg, &scale, (low, high), (from, to));
-    for line in lines {
-        path(&mut svg, &scale, line);
-    }
-    for mark in marks {
-        _ = writeln!(
-            svg,
-            "<circle class=\"{}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.2\"/>",
-            mark.class,
-            scale.x(mark.time),
-            scale.y(mark.value)
-        );
-    }
-    svg.push_str("</svg>\n<p class=\"legend\">");
-    for line in lines {
-        _ = write!(
-            svg,
-            "<span class=\"key {}\">{}</span> ",
-            line.class,
-            escape(&line.name)
-        );
-    }
-    for class in ["buy", "sell"] {
-        if marks.iter().any(|mark| mark.class == class) {
-            _ = write!(
+impl Chart<'_> {
+    /// Draws the chart. `None` if there is no value.
+    pub fn draw(&self) -> Option<String> {
+        let (low, high) = self.range()?;
+        let (from, to) = self.span;
+        #[expect(clippy::cast_precision_loss, reason = "pixels")]
+        let scale = Scale {
+            from,
+            nanos: to.nanos_since(from).max(1) as f64,
+            low,
+            span: high - low,
+        };
+        let mut svg = format!("<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\">\n");
+        for shade in self.shades.0 {
+            shaded(&mut svg, &scale, *shade, self.span);
+        }
+        grid(&mut svg, &scale, (low, high));
+        times(&mut svg, &scale, self.span, self.axis);
+        for line in self.lines {
+            path(&mut svg, &scale, line);
+        }
+        for mark in self.marks {
+            _ = writeln!(
                 svg,
-                "<span class=\"key dot {class}\">own fill, {class}</span> "
+                "<circle class=\"{}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.2\"/>",
+                mark.class,
+                scale.x(mark.time),
+                scale.y(mark.value)
             );
         }
+        svg.push_str("</svg>\n");
+        self.legend(&mut svg);
+        Some(svg)
     }
-    svg.push_str("</p>\n");
-    Some(svg)
+
+    /// The lowest and the highest value, with a margin. `None` if there is no value.
+    fn range(&self) -> Option<(f64, f64)> {
+        let values = self.lines.iter().flat_map(|line| &line.points);
+        let values = values.filter_map(|point| point.1);
+        let values = values.chain(self.marks.iter().map(|mark| mark.value));
+        let (low, high) = values.fold(None, |range: Option<(f64, f64)>, value| {
+            let (low, high) = range.unwrap_or((value, value));
+            Some((low.min(value), high.max(value)))
+        })?;
+        // A constant line is drawn in the middle.
+        let margin = if high > low {
+            (high - low) * 0.04
+        } else {
+            high.abs().max(1.0) * 0.01
+        };
+        Some((low - margin, high + margin))
+    }
+
+    fn legend(&self, page: &mut String) {
+        page.push_str("<p class=\"legend\">");
+        for line in self.lines {
+            _ = write!(
+                page,
+                "<span class=\"key {}\">{}</span> ",
+                line.class,
+                escape(&line.name)
+            );
+        }
+        for class in ["buy", "sell"] {
+            if self.marks.iter().any(|mark| mark.class == class) {
+                _ = write!(
+                    page,
+                    "<span class=\"key dot {class}\">own fill, {class}</span> "
+                );
+            }
+        }
+        let (shades, name) = self.shades;
+        if !shades.is_empty() {
+            _ = write!(page, "<span class=\"key shade\">{}</span> ", escape(name));
+        }
+        page.push_str("</p>\n");
+    }
+}
+
+/// A shaded part is at least as wide as can be seen.
+const SHADE_MIN: f64 = 1.5;
+
+fn shaded(svg: &mut String, scale: &Scale, shade: Shade, (from, to): (Timestamp, Timestamp)) {
+    let (begin, end) = (shade.from.max(from), shade.to.min(to));
+    if begin >= end {
+        return;
+    }
+    let x = scale.x(begin);
+    let width = (scale.x(end) - x).max(SHADE_MIN);
+    _ = writeln!(
+        svg,
+        "<rect class=\"shade\" x=\"{x:.1}\" y=\"{TOP}\" width=\"{width:.1}\" height=\"{:.1}\"/>",
+        HEIGHT - TOP - BOTTOM
+    );
 }
 
 fn path(svg: &mut String, scale: &Scale, line: &Line) {
@@ -145,12 +203,7 @@ fn path(svg: &mut String, scale: &Scale, line: &Line) {
     }
 }
 
-fn grid(
-    svg: &mut String,
-    scale: &Scale,
-    (low, high): (f64, f64),
-    (from, to): (Timestamp, Timestamp),
-) {
+fn grid(svg: &mut String, scale: &Scale, (low, high): (f64, f64)) {
     let step = nice_step((high - low) / LINES);
     let decimals = (-step.log10().floor()).clamp(0.0, 8.0);
     #[expect(
@@ -173,51 +226,47 @@ fn grid(
         );
         value += step;
     }
-    times(svg, scale, (from, to));
 }
 
-/// Labels of the time axis.
-fn times(svg: &mut String, scale: &Scale, (from, to): (Timestamp, Timestamp)) {
-    let all = to.nanos_since(from).max(1);
-    // A time of day alone would name two moments, or be read as one of the first day.
-    let day = |time: Timestamp| time.to_string().get(..10).map(str::to_owned);
-    let with_date = day(from) != day(to);
-    // Dates have room at fewer ticks only, and with milliseconds at three.
-    let steps = match with_date {
-        false => STEPS,
-        true if all < STEPS_FEW * SECOND => 2,
-        true => STEPS_FEW,
-    };
-    // Without seconds, labels less than a minute apart would be equal.
-    let with_seconds = !with_date || all / steps < 60 * SECOND;
-    let with_millis = all / steps < SECOND;
-    for part in 0..=steps {
-        let time = from.plus_nanos(all / steps * part);
-        let text = label(time, with_date, with_seconds, with_millis);
-        let anchor = match part {
-            0 => "start",
-            last if last == steps => "end",
-            _ => "middle",
-        };
-        _ = writeln!(
+/// Ticks of the time axis with their labels, dates below them, and what the axis shows.
+fn times(svg: &mut String, scale: &Scale, span: (Timestamp, Timestamp), axis: TimeAxis) {
+    let (width, base) = (WIDTH - LEFT - RIGHT, HEIGHT - BOTTOM);
+    let name = axis.name();
+    let end = WIDTH - RIGHT - text_width(name) - PER_CHAR;
+    for tick in axis.ticks(span, width, PER_CHAR) {
+        let x = scale.x(tick.time);
+        _ = write!(
             svg,
-            "<text class=\"x\" text-anchor=\"{anchor}\" x=\"{:.1}\" y=\"{:.1}\">{text}</text>",
-            scale.x(time),
-            HEIGHT - 8.0
+            "<path class=\"grid\" d=\"M{x:.1} {base:.1}v4\"/><text class=\"x\" text-anchor=\"middle\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            within(x, &tick.text, WIDTH),
+            base + 16.0,
+            tick.text
         );
+        if let Some(date) = tick.date.filter(|date| x + text_width(date) / 2.0 <= end) {
+            _ = write!(
+                svg,
+                "<text class=\"date\" text-anchor=\"middle\" x=\"{:.1}\" y=\"{:.1}\">{date}</text>",
+                within(x, &date, end),
+                base + 31.0
+            );
+        }
+        svg.push('\n');
     }
+    _ = writeln!(
+        svg,
+        "<text text-anchor=\"end\" x=\"{:.1}\" y=\"{:.1}\">{name}</text>",
+        WIDTH - RIGHT,
+        base + 31.0
+    );
 }
 
-/// A time as a label.
-fn label(time: Timestamp, with_date: bool, with_seconds: bool, with_millis: bool) -> String {
-    let text = time.to_string().replace('T', " ");
-    let begin = if with_date { 0 } else { 11 };
-    let end = if with_seconds { 19 } else { 16 };
-    let mut label = text.get(begin..end).unwrap_or(&text).to_owned();
-    if with_millis {
-        _ = write!(label, ".{:03}", time.0.rem_euclid(SECOND) / 1_000_000);
-    }
-    label
+/// The middle of a label around `x` that ends before `end`.
+fn within(x: f64, text: &str, end: f64) -> f64 {
+    x.min(end - text_width(text) / 2.0)
+}
+
+fn text_width(text: &str) -> f64 {
+    text.chars().map(|_| PER_CHAR).sum()
 }
 
 /// The smallest of 1, 2, 5, 10, … that is at least `least`.
@@ -249,62 +298,79 @@ mod tests {
         }
     }
 
+    fn drawn(lines: &[Line], marks: &[Mark], span: (Timestamp, Timestamp)) -> Option<String> {
+        let chart = Chart {
+            lines,
+            marks,
+            shades: (&[], ""),
+            span,
+            axis: TimeAxis::Utc,
+        };
+        chart.draw()
+    }
+
     #[test]
-    fn times_have_dates_as_soon_as_there_are_two_days() {
-        let labels = |from_s: i64, to_s: i64| {
-            let at = |second: i64| Timestamp(second * 1_000_000_000);
+    fn the_axis_states_its_zone_and_labels_end_within_the_chart() {
+        let at = |second: i64| Timestamp(second * 1_000_000_000);
+        for (from, to) in [(86_390, 86_410), (0, 86_400), (0, 30 * 86_400), (0, 1)] {
             let line = Line {
                 name: "mid".into(),
                 class: "mid",
-                points: vec![(at(from_s), Some(1.0)), (at(to_s), Some(2.0))],
+                points: vec![(at(from), Some(1.0)), (at(to), Some(2.0))],
                 steps: false,
             };
-            chart(&[line], &[], (at(from_s), at(to_s))).unwrap()
-        };
-        let one_day = labels(0, 86_399);
-        assert!(
-            one_day.contains(">23:59:5") && !one_day.contains("1970-"),
-            "{one_day}"
-        );
-        let over_midnight = labels(86_390, 86_410);
-        let texts = |svg: &str| {
-            let each = svg.split("<text class=\"x\"").skip(1);
-            let each = each.filter_map(|rest| rest.split_once('>')?.1.split_once('<'));
-            each.map(|(text, _)| text.to_owned()).collect::<Vec<_>>()
-        };
-        // Ticks less than a minute apart have seconds, and as many of them as have room.
-        let seconds = [
-            "-01 23:59:50",
-            "-01 23:59:55",
-            "-02 00:00:00",
-            "-02 00:00:05",
-            "-02 00:00:10",
-        ];
-        let seconds = seconds.map(|time| format!("1970-01{time}"));
-        assert_eq!(texts(&over_midnight), seconds);
-        let minutes = texts(&labels(86_400 - 3_600, 86_400 + 3_600));
-        assert_eq!(minutes.len(), 5);
-        assert_eq!(
-            [&minutes[0], &minutes[4]],
-            ["1970-01-01 23:00", "1970-01-02 01:00"]
-        );
-        // Ticks less than a second apart have milliseconds.
-        let short = texts(&labels(0, 3));
-        assert_eq!([&short[1], &short[2]], ["00:00:00.500", "00:00:01.000"]);
-        // A label of n characters is up to 7 n wide; those at the ends lie within, the others around their ticks.
-        for svg in [
-            labels(86_390, 86_410),
-            labels(86_399, 86_401),
-            labels(80_000, 90_000),
-        ] {
-            let all = texts(&svg);
-            let wide: Vec<_> = all
-                .iter()
-                .map(|text| 7.0 * f64::from(u8::try_from(text.len()).unwrap()))
-                .collect();
-            let apart = (WIDTH - LEFT - RIGHT) / f64::from(u8::try_from(all.len() - 1).unwrap());
-            assert!(wide[0] + wide[1] / 2.0 <= apart, "{all:?}");
+            let svg = drawn(&[line], &[], (at(from), at(to))).unwrap();
+            assert_eq!(svg.matches(">UTC</text>").count(), 1);
+            let labels = svg.split("text-anchor=\"middle\" x=\"").skip(1);
+            for label in labels {
+                let (x, rest) = label.split_once('"').unwrap();
+                let text = rest.split_once('>').unwrap().1.split_once('<').unwrap().0;
+                let half = text_width(text) / 2.0;
+                let x: f64 = x.parse().unwrap();
+                assert!(x - half >= 0.0 && x + half <= WIDTH, "{text} at {x}");
+            }
         }
+    }
+
+    /// What is outside of the span is cut off, and what is short can be seen.
+    #[test]
+    fn shades_are_within_the_span_and_named() {
+        let at = |second: i64| Timestamp(second * 1_000_000_000);
+        let line = Line {
+            name: "mid".into(),
+            class: "mid",
+            points: vec![(at(0), Some(1.0)), (at(100), Some(2.0))],
+            steps: false,
+        };
+        let shade = |from, to| Shade {
+            from: at(from),
+            to: at(to),
+        };
+        let shades = [
+            shade(-20, 25),
+            shade(50, 50),
+            shade(99, 300),
+            shade(120, 130),
+        ];
+        let chart = Chart {
+            lines: &[line],
+            marks: &[],
+            shades: (&shades, "no data"),
+            span: (at(0), at(100)),
+            axis: TimeAxis::Utc,
+        };
+        let svg = chart.draw().unwrap();
+        let rects: Vec<_> = svg
+            .lines()
+            .filter(|line| line.starts_with("<rect"))
+            .collect();
+        assert_eq!(rects.len(), 2, "{rects:?}");
+        assert!(
+            rects[0].contains("x=\"84.0\" y=\"10\" width=\"216.0\""),
+            "{rects:?}"
+        );
+        assert!(rects[1].contains("width=\"8.6\""), "{rects:?}");
+        assert!(svg.contains("<span class=\"key shade\">no data</span>"));
     }
 
     #[test]
@@ -317,14 +383,14 @@ mod tests {
             points,
             steps: false,
         };
-        assert_eq!(chart(&[line(vec![(at(0), None)])], &[], span), None);
+        assert_eq!(drawn(&[line(vec![(at(0), None)])], &[], span), None);
         let points = vec![
             (at(0), Some(1.0)),
             (at(4), None),
             (at(5), Some(2.0)),
             (at(10), Some(2.0)),
         ];
-        let svg = chart(&[line(points)], &[], span).unwrap();
+        let svg = drawn(&[line(points)], &[], span).unwrap();
         let path = svg
             .lines()
             .find(|line| line.contains("class=\"mid\""))
@@ -337,10 +403,10 @@ mod tests {
             value: 2.0,
         };
         let marked = vec![(at(0), Some(1.0)), (at(10), Some(2.0))];
-        let marked = chart(&[line(marked)], &[mark], span).unwrap();
+        let marked = drawn(&[line(marked)], &[mark], span).unwrap();
         assert!(marked.contains("<span class=\"key dot buy\">own fill, buy</span>"));
         assert!(!marked.contains("own fill, sell") && !svg.contains("own fill"));
-        let flat = chart(
+        let flat = drawn(
             &[line(vec![(at(0), Some(5.0)), (at(10), Some(5.0))])],
             &[],
             span,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use cambist_market_data::Timestamp;
 
-use crate::chart::{Line, chart};
+use crate::chart::{self, Line, TimeAxis};
 pub use crate::heat_map::{HeatMap, HeatMaps};
 use crate::html::{STYLE, escape, list, section, table, tile_row};
 
@@ -194,28 +194,68 @@ impl Chart {
                 steps: false,
             })
             .collect();
-        let times = || {
-            lines
-                .iter()
-                .flat_map(|line| &line.points)
-                .map(|point| point.0)
+        let span = span(&lines);
+        // Runs of different times are compared by what they came to after equal times.
+        let axis = if self.curves.len() > 1 && !self.overlap() {
+            TimeAxis::SinceStart
+        } else {
+            TimeAxis::Utc
         };
-        let span = times().min().zip(times().max());
-        let drawn = span.and_then(|span| chart(&lines, &[], span));
-        if drawn.is_some()
-            && let Some(span) = span
-        {
-            section(page, &self.title, &lines, &[], span);
-            if self.curves.len() > lines.len() {
-                _ = writeln!(
-                    page,
-                    "<p>{} of {} are drawn.</p>",
-                    lines.len(),
-                    self.curves.len()
-                );
-            }
+        let (lines, span) = match axis {
+            TimeAxis::Utc => (lines, span),
+            TimeAxis::SinceStart => since_start(lines),
+        };
+        let Some(span) = span else { return };
+        let chart = chart::Chart {
+            lines: &lines,
+            marks: &[],
+            shades: (&[], ""),
+            span,
+            axis,
+        };
+        if chart.draw().is_none() {
+            return;
+        }
+        section(page, &self.title, &chart);
+        if self.curves.len() > lines.len() {
+            _ = writeln!(
+                page,
+                "<p>{} of {} are drawn.</p>",
+                lines.len(),
+                self.curves.len()
+            );
         }
     }
+
+    /// Whether any two of the curves have a time in common.
+    fn overlap(&self) -> bool {
+        let spans = self.curves.iter().filter_map(|curve| {
+            let times = || curve.points.iter().map(|point| point.0);
+            times().min().zip(times().max())
+        });
+        let mut spans: Vec<_> = spans.collect();
+        spans.sort_unstable();
+        spans.windows(2).any(|pair| pair[1].0 < pair[0].1)
+    }
+}
+
+/// The time from the first point to the last one.
+fn span(lines: &[Line]) -> Option<(Timestamp, Timestamp)> {
+    let times = || lines.iter().flat_map(|line| &line.points);
+    let times = || times().map(|point| point.0);
+    times().min().zip(times().max())
+}
+
+/// The lines with the first point of each at 0.
+fn since_start(mut lines: Vec<Line>) -> (Vec<Line>, Option<(Timestamp, Timestamp)>) {
+    for line in &mut lines {
+        let start = line.points.iter().map(|point| point.0).min();
+        for point in &mut line.points {
+            point.0 = Timestamp(point.0.nanos_since(start.unwrap_or_default()));
+        }
+    }
+    let span = span(&lines);
+    (lines, span)
 }
 
 #[cfg(test)]
@@ -255,5 +295,39 @@ mod tests {
             page.contains(".wide td { white-space: nowrap; }") && page.contains("overflow-x: auto")
         );
         assert_eq!(page.matches("<path class=\"c0").count(), 2);
+    }
+
+    /// What a curve came to after an hour is below that of another one, whatever the day.
+    #[test]
+    fn runs_of_different_times_are_drawn_from_their_start() {
+        let at = |second: i64| Timestamp(second * 1_000_000_000);
+        let drawn = |begins: [i64; 2]| {
+            let curve = |begin: i64| Curve {
+                name: format!("from {begin}"),
+                points: vec![(at(begin), Some(0.0)), (at(begin + 3_600), Some(1.0))],
+            };
+            let chart = Chart {
+                title: "Equity".to_owned(),
+                curves: begins.map(curve).to_vec(),
+            };
+            let mut page = String::new();
+            chart.add_to(&mut page);
+            page
+        };
+        let path = |page: &str, class: &str| {
+            let line = page
+                .lines()
+                .find(|line| line.starts_with(&format!("<path class=\"{class}\"")));
+            line.and_then(|line| Some(line.split_once(" d=")?.1.to_owned()))
+        };
+        let apart = drawn([86_400, 864_000]);
+        assert!(apart.contains("since the start of each run") && !apart.contains("UTC"));
+        assert!(apart.contains(">0:05</text>"), "{apart}");
+        assert_eq!(path(&apart, "c0"), path(&apart, "c1"));
+        // One after the other is apart.
+        assert!(drawn([0, 3_600]).contains("since the start"));
+        let together = drawn([86_400, 86_400 + 3_599]);
+        assert!(together.contains("UTC") && !together.contains("since the start"));
+        assert_ne!(path(&together, "c0"), path(&together, "c1"));
     }
 }

@@ -158,6 +158,7 @@ impl DataDefects {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outages::OutageReport;
 
     fn defects(kinds: &[(DefectKind, u64)]) -> DataDefects {
         let data = read(|report| {
@@ -190,6 +191,7 @@ mod tests {
             crossings: 0,
             unknown_orders: 0,
             outside: None,
+            outages: OutageReport::default(),
             unused: Vec::new(),
             warnings: Vec::new(),
         }

@@ -7,6 +7,7 @@ use crate::compare::Beside;
 use crate::curves::Curves;
 use crate::engine_link::RefusedAnswers;
 use crate::html::Page;
+use crate::outages::Outages;
 use crate::report::Report;
 
 /// The results of a run.
@@ -16,6 +17,7 @@ pub struct Finished {
     /// Answers of processes that were no targets.
     pub refused: Vec<RefusedAnswers>,
     pub(crate) curves: Curves,
+    pub(crate) outages: Vec<Outages>,
     pub(crate) markets: Vec<MarketSpec>,
     pub(crate) span: (Timestamp, Timestamp),
 }
@@ -27,6 +29,7 @@ impl Finished {
         let page = Page {
             report: &self.report,
             curves: &self.curves,
+            outages: &self.outages,
             markets: &self.markets,
             span: self.span,
             config,

@@ -5,10 +5,11 @@ use std::fmt::Write;
 use cambist_core::{Amount, MarketSpec, Price};
 use cambist_market_data::Timestamp;
 
-use crate::chart::{Line, Mark, chart};
+use crate::chart::{Chart, Line, Mark, Shade, TimeAxis};
 use crate::compare::Beside;
-use crate::curves::{Curves, MarketCurves};
+use crate::curves::{Curves, EquityPoint, MarketCurves};
 use crate::data_defects::DataDefects;
+use crate::outages::Outages;
 use crate::report::Report;
 
 pub const STYLE: &str = include_str!("html.css");
@@ -19,6 +20,8 @@ pub struct Page<'a> {
     pub report: &'a Report,
     /// Its series.
     pub(crate) curves: &'a Curves,
+    /// Times without data, by market.
+    pub(crate) outages: &'a [Outages],
     /// Its markets.
     pub(crate) markets: &'a [MarketSpec],
     /// Start and end.
@@ -117,30 +120,74 @@ impl Page<'_> {
 
     fn charts(&self, page: &mut String) {
         let decimals = self.markets.first().map_or(0, |spec| spec.quote.decimals);
-        let equity = self.curves.equity.kept().iter();
-        let points =
-            equity.map(|(time, equity)| (*time, equity.map(|units| float(units, decimals))));
-        let line = Line {
-            name: "equity".into(),
-            class: "equity",
-            points: points.collect(),
+        let quote = &self.report.quote;
+        let all = self.outages.iter().flat_map(Outages::found).copied();
+        let all: Vec<_> = all.collect();
+        let line = |name: &'static str, class, of: fn(&EquityPoint) -> Option<i128>| Line {
+            name: name.into(),
+            class,
+            points: self
+                .curves
+                .equity
+                .kept()
+                .map(|point| (point.time, of(point).map(|units| signed(units, decimals))))
+                .collect(),
             steps: false,
         };
-        section(
-            page,
-            &format!("Equity in {}", self.report.quote),
-            &[line],
-            &[],
-            self.span,
+        let equity = [
+            line("equity", "equity", |point| {
+                i128::try_from(point.equity?).ok()
+            }),
+            line("value of the initial balances", "mid", |point| {
+                i128::try_from(point.holding?).ok()
+            }),
+        ];
+        self.section(page, &format!("Equity in {quote}"), &equity, &[], &all);
+        let excess = line(
+            "equity less the value of the initial balances",
+            "equity",
+            EquityPoint::excess,
         );
-        for (spec, curves) in self.markets.iter().zip(&self.curves.markets) {
-            self.market(page, spec, curves);
+        let title = format!("Excess over holding in {quote}");
+        self.section(page, &title, &[excess], &[], &all);
+        for ((spec, curves), outages) in self
+            .markets
+            .iter()
+            .zip(&self.curves.markets)
+            .zip(self.outages)
+        {
+            self.market(page, spec, curves, outages.found());
         }
     }
 
-    fn market(&self, page: &mut String, spec: &MarketSpec, curves: &MarketCurves) {
+    /// A chart over the time of the run, with the times without data shaded.
+    fn section(
+        &self,
+        page: &mut String,
+        title: &str,
+        lines: &[Line],
+        marks: &[Mark],
+        shades: &[Shade],
+    ) {
+        let chart = Chart {
+            lines,
+            marks,
+            shades: (shades, "no data"),
+            span: self.span,
+            axis: TimeAxis::Utc,
+        };
+        section(page, title, &chart);
+    }
+
+    fn market(
+        &self,
+        page: &mut String,
+        spec: &MarketSpec,
+        curves: &MarketCurves,
+        shades: &[Shade],
+    ) {
         let tick = |ticks: f64| ticks / 10_f64.powi(i32::from(spec.price_decimals));
-        let points = || curves.points.kept().iter();
+        let points = || curves.points.kept();
         let quote = |at: usize, name: &'static str, class| Line {
             name: name.into(),
             class,
@@ -161,7 +208,7 @@ impl Page<'_> {
             quote(0, "own best bid", "bid"),
             quote(1, "own best ask", "ask"),
         ];
-        let marks = curves.fills.kept().iter().map(|fill| Mark {
+        let marks = curves.fills.kept().map(|fill| Mark {
             class: fill.side.name(),
             time: fill.time,
             value: tick(ticks(fill.price)),
@@ -169,7 +216,7 @@ impl Page<'_> {
         let marks: Vec<_> = marks.collect();
         let shown = marks.len() as u64;
         let title = format!("{}: quotes and fills against the mid", spec.name);
-        section(page, &title, &lines, &marks, self.span);
+        self.section(page, &title, &lines, &marks, shades);
         if shown < curves.fills.count() {
             _ = writeln!(
                 page,
@@ -185,13 +232,8 @@ impl Page<'_> {
                 .collect(),
             steps: true,
         };
-        section(
-            page,
-            &format!("{}: inventory in {}", spec.name, spec.base.symbol),
-            &[held],
-            &[],
-            self.span,
-        );
+        let title = format!("{}: inventory in {}", spec.name, spec.base.symbol);
+        self.section(page, &title, &[held], &[], shades);
     }
 
     fn tables(&self, page: &mut String) {
@@ -350,6 +392,8 @@ impl Page<'_> {
         let known = |value: &Option<String>| value.clone().unwrap_or_else(none);
         let name = format!("equity, {}", report.quote);
         rows.push(vec![name, known(&equity.opening), known(&equity.closing)]);
+        let name = format!("value of the initial balances, {}", report.quote);
+        rows.push(vec![name, known(&equity.opening), known(&equity.holding)]);
         table(
             page,
             "Holdings",
@@ -452,6 +496,9 @@ impl Page<'_> {
             for (name, what) in data.details() {
                 rows.push(vec![data.market.clone(), name.to_owned(), what]);
             }
+            if let Some(outages) = data.outages.text(report.duration_s) {
+                rows.push(vec![data.market.clone(), "outages".to_owned(), outages]);
+            }
             if let Some(unusual) = data.unusual() {
                 rows.push(vec![data.market.clone(), "unusual".to_owned(), unusual]);
             }
@@ -484,14 +531,9 @@ pub fn tile_row(page: &mut String, tiles: &[(String, String)]) {
     page.push_str("</div>\n");
 }
 
-pub fn section(
-    page: &mut String,
-    title: &str,
-    lines: &[Line],
-    marks: &[Mark],
-    span: (Timestamp, Timestamp),
-) {
-    let drawn = chart(lines, marks, span);
+/// A chart below its title.
+pub fn section(page: &mut String, title: &str, chart: &Chart<'_>) {
+    let drawn = chart.draw();
     let drawn = drawn.unwrap_or_else(|| "<p>Nothing to draw.</p>\n".to_owned());
     _ = write!(page, "<h2>{}</h2>\n{drawn}", escape(title));
 }
@@ -537,6 +579,11 @@ pub fn table(page: &mut String, title: &str, head: &[&str], rows: &[Vec<String>]
 
 #[expect(clippy::cast_precision_loss, reason = "pixels")]
 fn float(units: Amount, decimals: u8) -> f64 {
+    units as f64 / 10_f64.powi(i32::from(decimals))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "pixels")]
+fn signed(units: i128, decimals: u8) -> f64 {
     units as f64 / 10_f64.powi(i32::from(decimals))
 }
 

@@ -29,6 +29,7 @@ mod heat_map;
 mod html;
 mod markouts;
 mod network;
+mod outages;
 mod pauses;
 mod performance;
 mod report;
@@ -36,6 +37,7 @@ mod resting;
 mod run;
 mod schedule;
 mod sink;
+mod time_axis;
 
 pub use assumptions::{Assumptions, LatencyRange, RateLimit};
 pub use curves::Thinned;
@@ -46,6 +48,7 @@ pub use error::{BacktestError, Outside};
 pub use fee_bips::FeeBips;
 pub use finished::Finished;
 pub use markouts::MarkoutReport;
+pub use outages::OutageReport;
 pub use pauses::Pauses;
 pub use report::{
     ClockSteps, DataFile, DataReport, Detection, EquityReport, LevelReport, OutsideBand, Ratios,

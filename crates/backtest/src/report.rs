@@ -17,6 +17,7 @@ use crate::engine_log::{EngineLog, SideTimes};
 use crate::exchange::SimulatedExchange;
 use crate::feed::{Feed, NEVER};
 use crate::markouts::{MarkoutReport, Markouts};
+use crate::outages::{OutageReport, Outages};
 use crate::pauses::Pauses;
 use crate::performance::Performance;
 
@@ -346,6 +347,8 @@ pub struct DataReport {
     pub crossings: u64,
     /// Number of events about orders that the recording had not named.
     pub unknown_orders: u64,
+    /// Times without a row.
+    pub outages: OutageReport,
     /// The mids, if none was between the market's `price_floor` and `price_ceiling`.
     pub outside: Option<OutsideBand>,
     /// Of several markets: what is outside of the time that the data of all of them cover.
@@ -512,6 +515,8 @@ pub struct EquityReport {
     pub opening: Option<String>,
     /// What it holds at the end, at the last mid of every market.
     pub closing: Option<String>,
+    /// What it opened with, at the last mid of every market: its equity, had nothing been traded.
+    pub holding: Option<String>,
     /// Largest fall below the highest earlier value, by samples: more of them can only show a larger one.
     pub drawdown_max: String,
     /// Time of the largest fall.
@@ -566,6 +571,8 @@ pub struct Source<'a> {
     /// Time of the first row of each feed.
     pub firsts: &'a [Timestamp],
     pub exchange: &'a SimulatedExchange,
+    /// By market.
+    pub outages: &'a [Outages],
     pub performance: &'a Performance,
     pub log: &'a EngineLog,
     pub assumptions: &'a Assumptions,
@@ -608,6 +615,7 @@ pub fn build(source: &Source<'_>) -> Report {
     let benchmark = performance.holding();
     let opening = performance.opening(markets, source.opening);
     let last = performance.closing(source.exchange, markets);
+    let held = performance.held_closing(markets, source.opening);
     let volumes = |of: fn(&cambist_report::summary::MarketRow) -> u128, base: bool| {
         let rows = actual.markets.iter().zip(source.markets);
         let each = rows.map(|(row, spec)| {
@@ -635,6 +643,7 @@ pub fn build(source: &Source<'_>) -> Report {
         equity: EquityReport {
             opening: opening.map(whole),
             closing: last.map(whole),
+            holding: held.map(whole),
             drawdown_max: whole(curve.drawdown_max),
             drawdown_at: curve.drawdown_at.map(|at| at.to_string()),
             sample_ms: source.sample_ms,
@@ -765,6 +774,7 @@ fn data(source: &Source<'_>) -> Vec<DataReport> {
         report: feed.data().report().clone(),
         crossings: source.exchange.crossings(index),
         unknown_orders: source.exchange.unknown_orders(index),
+        outages: source.outages[index].report(),
         unused: unused(source, index),
         warnings: data_warnings::of(feed, spec, source.exchange, index),
         outside: source

@@ -21,6 +21,7 @@ use crate::feed::{Feed, NEVER, Next, Row};
 use crate::finished::Finished;
 use crate::markouts::Markouts;
 use crate::network::{Random, RateLimiter, nanos};
+use crate::outages::Outages;
 use crate::performance::{Mark, Performance, held_equity, mid, present_equity};
 use crate::report::{Source, build};
 use crate::schedule::Schedule;
@@ -115,6 +116,8 @@ pub struct Backtest {
     /// `price_floor` and `price_ceiling` of each market.
     bands: Vec<[Price; 2]>,
     curves: Curves,
+    /// By market.
+    outages: Vec<Outages>,
     opening: Amounts,
     executions: Vec<Execution>,
     outputs: Vec<Output>,
@@ -169,6 +172,10 @@ impl Backtest {
             &assumptions,
             kept_ms,
         )?;
+        let age_max_ms = setup.engine.poll.depth_age_max_ms;
+        let outages = feeds.iter();
+        let outages = outages.map(|feed| Outages::new(age_max_ms, feed.is_snapshots()));
+        let outages = outages.collect();
         let limits = setup.engine.markets.iter();
         let bands = limits.map(|limits| [limits.price_min, limits.price_max]);
         Ok(Self {
@@ -215,6 +222,7 @@ impl Backtest {
             fills_without_mid: 0,
             markouts: Markouts::default(),
             curves: Curves::new(kinds.len()),
+            outages,
             opening: setup.opening,
             executions: Vec::new(),
             outputs: Vec::new(),
@@ -296,6 +304,9 @@ impl Backtest {
             return Err(BacktestError::Empty { market, data });
         }
         (self.now, self.origin) = (start, start);
+        for outages in &mut self.outages {
+            outages.begin(start);
+        }
         self.sample(self.present(), sink)?;
         if let Some(mut begin) = self.setup.take() {
             begin.venue_time = header_time(venue_time(start));
@@ -343,6 +354,7 @@ impl Backtest {
                     let events = &events[..events.len().min(self.rows_to_progress())];
                     let applied = self.exchange.apply_events(index, events, until);
                     self.now = events[applied - 1].exchange_time;
+                    self.outages[index].rows(time, self.now);
                     applied
                 }
                 Next::Row(row) => {
@@ -352,7 +364,10 @@ impl Backtest {
                             let event = std::slice::from_ref(event);
                             self.exchange.apply_events(index, event, NEVER);
                         }
-                        Row::Snapshot(snapshot) => self.exchange.apply_snapshot(index, snapshot),
+                        Row::Snapshot(snapshot) => {
+                            self.exchange.apply_snapshot(index, snapshot);
+                            self.outages[index].rows(time, time);
+                        }
                         Row::Reference(price) if self.engine.is_some() => {
                             // The engine takes it in at its time, before any later row.
                             let price = price.received(self.engine_time(time));
@@ -676,6 +691,9 @@ impl Backtest {
         for index in 0..self.markets.len() {
             self.mark(index);
         }
+        for outages in &mut self.outages {
+            outages.end(self.now);
+        }
         self.take_markouts();
         if self.sampled_at != Some(self.now) {
             // A market without a mid at the end has the value of its last one, as in profit and loss.
@@ -700,6 +718,7 @@ impl Backtest {
             feeds: &self.feeds,
             firsts: &self.firsts,
             exchange: &self.exchange,
+            outages: &self.outages,
             performance: &self.performance,
             log: &engine.log,
             assumptions: &self.assumptions,
@@ -719,6 +738,7 @@ impl Backtest {
             report,
             span: (self.origin, self.now),
             curves: self.curves,
+            outages: self.outages,
             markets: self.markets,
             refused: engine.refused,
         })

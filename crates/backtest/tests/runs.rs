@@ -147,6 +147,15 @@ fn check_books(report: &Report, kept: &Kept) {
         (change - number(&pnl.total)).abs() < 1e-5,
         "{change} {pnl:?}"
     );
+    // What the curves of the page end with.
+    let ends = [
+        (&report.equity.closing, last.equity),
+        (&report.equity.holding, last.holding),
+    ];
+    for (stated, drawn) in ends {
+        let units = drawn.unwrap().cast_signed();
+        assert_eq!(exact(stated.as_ref().unwrap()), units * 1_000_000_000_000);
+    }
     check_holding(report, kept);
     check_parts(report, kept);
     assert_eq!(report.invariants, [""; 0]);
@@ -986,7 +995,10 @@ fn the_page_is_complete_and_escapes_text() {
         !page.contains("<script") && !page.contains("http"),
         "the page must not load external resources"
     );
-    assert_eq!(page.matches("<svg").count(), 3);
+    assert_eq!(page.matches("<svg").count(), 4);
+    assert_eq!(page.matches(">UTC</text>").count(), 4);
+    assert!(page.contains("value of the initial balances") && page.contains("Excess over holding"));
+    assert!(!page.contains("class=\"shade\"") && report.data[0].outages.count == 0);
     assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
     assert_eq!(page.matches("<circle").count() as u64, report.fills);
     assert!(!page.contains("NaN") && !page.contains("inf\""));
@@ -1023,6 +1035,23 @@ fn the_page_is_complete_and_escapes_text() {
         "{:?}",
         report.advice
     );
+}
+
+/// The chart would go on with the last values, as if the market had not moved.
+#[test]
+fn a_time_without_data_is_counted_and_shaded() {
+    let mut rows = swinging(600, 100);
+    rows.drain(301..340);
+    let outcome = Backtest::new(setup(snapshots(rows), fast())).unwrap();
+    let outcome = outcome.run(&mut ()).unwrap();
+    let outages = &outcome.report.data[0].outages;
+    assert_eq!(outages.count, 1);
+    assert!((outages.total_s - 40.0).abs() < 1e-9 && (outages.longest_s - 40.0).abs() < 1e-9);
+    let page = outcome.html("Backtest", "", "cambist", None);
+    assert_eq!(page.matches("<rect class=\"shade\"").count(), 4);
+    assert_eq!(page.matches("no data</span>").count(), 4);
+    let text = outages.text(outcome.report.duration_s).unwrap();
+    assert!(page.contains(&text), "{text}");
 }
 
 #[test]
