@@ -3,11 +3,13 @@
 
 pub mod arguments;
 pub mod compare;
+pub mod daemon_account;
 mod flat;
 pub mod inputs;
 pub mod no_rows;
 pub mod prepare;
 pub mod processes;
+pub mod recorded_run;
 pub mod results;
 pub mod scenario;
 pub mod simulated;

@@ -11,6 +11,7 @@ use cambist_market_data::{Grid, OpenOptions, Recording, Step, open};
 
 use crate::backtest::arguments::DataFile;
 use crate::backtest::inputs::Inputs;
+use crate::backtest::recorded_run::RecordedRun;
 use crate::backtest::{processes, scenario, simulated, tape};
 use crate::exit::{Exit, Failure};
 use cambist_config::money::Money;
@@ -21,15 +22,15 @@ fn usage(what: impl Into<String>) -> Failure {
     Failure::new(Exit::Usage, what)
 }
 
-/// Opens the data for a configuration.
-pub fn prepare_with(args: &Inputs, daemon: &Daemon) -> anyhow::Result<Setup> {
+/// Opens the data for a configuration. The recorded runs are those of the tapes among them.
+pub fn prepare_with(args: &Inputs, daemon: &Daemon) -> anyhow::Result<(Setup, Vec<RecordedRun>)> {
     let bound = simulated::bound(daemon)?;
     let processes = processes::start(&bound)?;
-    let data = recordings(args, &bound.markets)?;
+    let (data, runs) = recordings(args, &bound.markets)?;
     check_options(args, &data)?;
     let opening = opening(args, &bound)?;
     let assumptions = args.assumptions(daemon)?;
-    Ok(Setup {
+    let setup = Setup {
         references: Vec::new(),
         strategies: bound.built(),
         engine: bound.engine,
@@ -43,7 +44,8 @@ pub fn prepare_with(args: &Inputs, daemon: &Daemon) -> anyhow::Result<Setup> {
         sample_ms: args.sample,
         observer: None,
         processes,
-    })
+    };
+    Ok((setup, runs))
 }
 
 /// Binds a configuration to the units that it states itself, and refuses one that could never quote. `None` if it does
@@ -91,8 +93,11 @@ pub fn check_options(args: &Inputs, data: &[Recording]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Opens the data of every market.
-pub fn recordings(args: &Inputs, markets: &[MarketSpec]) -> anyhow::Result<Vec<Recording>> {
+/// Opens the data of every market, with the recorded runs of the tapes among them.
+pub fn recordings(
+    args: &Inputs,
+    markets: &[MarketSpec],
+) -> anyhow::Result<(Vec<Recording>, Vec<RecordedRun>)> {
     let mut files: BTreeMap<usize, Vec<PathBuf>> = BTreeMap::new();
     for DataFile { market, path } in &args.data {
         let index = match market {
@@ -118,8 +123,9 @@ pub fn recordings(args: &Inputs, markets: &[MarketSpec]) -> anyhow::Result<Vec<R
         };
         files.entry(index).or_default().push(path.clone());
     }
+    let mut runs = Vec::new();
     let each = markets.iter().enumerate();
-    each.map(|(index, spec)| {
+    let recordings = each.map(|(index, spec)| {
         let Some(paths) = files.get(&index) else {
             let name = &spec.name;
             return Err(usage(format!("market {name} has no data: --data {name}=PATH")).into());
@@ -141,7 +147,11 @@ pub fn recordings(args: &Inputs, markets: &[MarketSpec]) -> anyhow::Result<Vec<R
         };
         match kind(paths)? {
             Kind::Files => Ok(open(paths, &options)?),
-            Kind::Tape(path) => tape::open(path, &spec.name, read),
+            Kind::Tape(path) => {
+                let run = RecordedRun::new(&spec.name, args.from);
+                runs.push(run.clone());
+                tape::open(&tape::below(path), &spec.name, read, Some(run))
+            }
             Kind::Scenario(name) => {
                 let play = scenario::Play {
                     name,
@@ -151,8 +161,9 @@ pub fn recordings(args: &Inputs, markets: &[MarketSpec]) -> anyhow::Result<Vec<R
                 scenario::open(play, spec, read)
             }
         }
-    })
-    .collect()
+    });
+    let recordings = recordings.collect::<anyhow::Result<_>>()?;
+    Ok((recordings, runs))
 }
 
 /// What the data of a market are.

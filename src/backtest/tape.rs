@@ -1,5 +1,5 @@
 //! A tape as data: the depth that a daemon polled, without its own orders, as its engine took them out, and its fills as
-//! trades of the market.
+//! trades of the market, unless they were simulated.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -7,13 +7,14 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use cambist_backtest::SIMULATED_INSTANCE;
 use cambist_core::action::Action;
 use cambist_core::event::Event;
 use cambist_core::inspection::MarketInspection;
 use cambist_core::notification::{Fill, Notification};
 use cambist_core::request::{Outcome, Reply};
 use cambist_core::strategy::BookLevel;
-use cambist_core::{MarketSpec, Price, Qty};
+use cambist_core::{MarketSpec, Price, Qty, Time};
 use cambist_daemon::recording::Player;
 use cambist_market_data::segment::ReadOptions;
 use cambist_market_data::supplied::{Supplied, Supply};
@@ -21,6 +22,7 @@ use cambist_market_data::{Defect, Level, Recording, Snapshot, Timestamp, Update,
 use cambist_tape::{Entry, Reader, Tail};
 
 use super::prepare::own_grid;
+use super::recorded_run::RecordedRun;
 use crate::exit::{Exit, Failure};
 use crate::replay::list;
 
@@ -67,10 +69,16 @@ pub fn markets(path: &Path) -> anyhow::Result<Vec<String>> {
     Ok(Vec::new())
 }
 
-/// Opens the depth of a market on a tape.
-pub fn open(path: &Path, market: &str, options: ReadOptions) -> anyhow::Result<Recording> {
+/// Opens the depth of a market on a tape. `run` takes what the daemon did there.
+pub fn open(
+    path: &Path,
+    market: &str,
+    options: ReadOptions,
+    run: Option<RecordedRun>,
+) -> anyhow::Result<Recording> {
     let found = list(path)?;
     let mut tape = TapeDepth::new(found.files.into(), market);
+    tape.run = run;
     // A header is a record: a kill cuts one off as it cuts off any other.
     tape.unfinished = found.empty.len() as u64;
     let spec = tape
@@ -88,6 +96,8 @@ struct Segment {
     player: Player,
     /// Entries so far.
     entries: u64,
+    /// Time of the last event.
+    now: Time,
 }
 
 /// Plays segments one after the other.
@@ -103,6 +113,7 @@ struct TapeDepth {
     sequence: u64,
     /// Fills of the daemon since the last row: trades of the market.
     trades: Vec<Update>,
+    run: Option<RecordedRun>,
     /// Segments that end within a record.
     unfinished: u64,
 }
@@ -119,6 +130,7 @@ impl TapeDepth {
             last: None,
             sequence: 0,
             trades: Vec::new(),
+            run: None,
             unfinished: 0,
         }
     }
@@ -170,10 +182,14 @@ impl TapeDepth {
             let (now, event) = match entry {
                 Entry::Event { now, event } => (now, event),
                 Entry::Actions { actions } => {
+                    if let Some(run) = &self.run {
+                        run.actions(segment.now, &actions, segment.player.markets());
+                    }
                     self.take_fills(&actions);
                     continue;
                 }
             };
+            segment.now = now;
             let is_depth = matches!(
                 &event,
                 Event::Answer {
@@ -191,21 +207,23 @@ impl TapeDepth {
                 continue;
             }
             let inspection = segment.player.engine().and_then(|engine| engine.watch(now));
-            let markets = inspection
-                .into_iter()
-                .flat_map(|inspection| inspection.markets);
-            let found = markets
-                .into_iter()
-                .find(|found| found.market.name == self.market);
-            if let Some(found) = found
+            let Some(inspection) = inspection else {
+                continue;
+            };
+            let mut markets = inspection.markets.iter();
+            let found = markets.find(|found| found.market.name == self.market);
+            if let Some(found) = found.cloned()
                 && self.take(&found, row)
             {
+                if let Some(run) = &self.run {
+                    run.depth(row.exchange_time, now, inspection);
+                }
                 return Ok(Some(number));
             }
         }
     }
 
-    /// Fills of the daemon are trades of the market. Fills before the first depth are of no use.
+    /// Fills of the daemon are trades of the market; simulated ones are not. Fills before the first depth are of no use.
     fn take_fills(&mut self, actions: &[Action]) {
         let Some((spec, id)) = self.spec.as_ref().map(|spec| (spec, spec.id)) else {
             return;
@@ -213,6 +231,7 @@ impl TapeDepth {
         for action in actions {
             if let Action::Notify(Notification::Filled(fill)) = action
                 && fill.market == id
+                && fill.order.instance != SIMULATED_INSTANCE
                 && let Some(trade) = trade_of(spec, fill)
             {
                 self.trades.push(trade);
@@ -276,6 +295,7 @@ fn open_segment(path: PathBuf) -> Result<Segment, Defect> {
         reader,
         player,
         entries: 0,
+        now: Time(0),
     })
 }
 

@@ -9,6 +9,7 @@ use clap::Args;
 use super::print_text;
 use crate::backtest::inputs::Inputs;
 use crate::backtest::prepare::prepare_with;
+use crate::backtest::recorded_run;
 use crate::backtest::results::{Results, Unfinished, Written};
 use crate::backtest::table::check_parquet;
 use crate::exit::Exit;
@@ -41,7 +42,7 @@ pub fn run(args: &BacktestArgs, json: bool) -> anyhow::Result<Exit> {
     check_parquet(args.parquet)?;
     let clock = Clock::new();
     let daemon = Daemon::load_for_data(&args.inputs.config)?;
-    let setup = prepare_with(&args.inputs, &daemon)?;
+    let (setup, recorded) = prepare_with(&args.inputs, &daemon)?;
     let markets = setup.markets.clone();
     let backtest = Backtest::new(setup)?;
     let mut results = Results::begin(
@@ -63,7 +64,12 @@ pub fn run(args: &BacktestArgs, json: bool) -> anyhow::Result<Exit> {
         json: file,
         text,
         files,
-    } = results.conclude("Backtest", &finished, &daemon.source, None)?;
+    } = results.conclude(
+        "Backtest",
+        &finished,
+        &daemon.source,
+        recorded_run::beside(&recorded, &finished).as_ref(),
+    )?;
     let rows: u64 = report.data.iter().map(|data| data.report.rows).sum();
     if json {
         print_text(&file)?;

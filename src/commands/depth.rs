@@ -121,7 +121,7 @@ fn open(args: &DepthArgs) -> anyhow::Result<Recording> {
     };
     if tape::is_tape(path) {
         let market = chosen(path, &tape::markets(path)?, args.market.as_deref())?;
-        return tape::open(path, &market, read);
+        return tape::open(path, &market, read, None);
     }
     if args.market.is_some() {
         return usage("this is no tape but the depth of one market: leave --market out");

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::follow::{Beside, lock};
-use super::live::LiveAccount;
+use crate::backtest::daemon_account::DaemonAccount;
 use crate::commands::run::code;
 use cambist_host::clock::Clock;
 
@@ -74,7 +74,7 @@ impl Collected {
         }
     }
 
-    fn sample(&mut self, row: &SampleRow, live: &LiveAccount) {
+    fn sample(&mut self, row: &SampleRow, live: &DaemonAccount) {
         let index = usize::from(row.market.0);
         let theirs = live.market(row.market);
         let (Some(spec), Some(market)) = (self.specs.first(), self.markets.get_mut(index)) else {
@@ -169,7 +169,7 @@ impl Sink for BesideSink {
 
 /// The comparison as JSON and as a section of the page.
 pub(super) fn report(
-    live: &LiveAccount,
+    live: &DaemonAccount,
     collected: &Collected,
     finished: &Finished,
     clock: Clock,
@@ -257,7 +257,7 @@ fn side_page(spec: &MarketSpec, side: Side, found: &SideQuotes) -> Value {
 }
 
 /// What the shadow assumed, and what was measured of the daemon.
-fn notes(live: &LiveAccount, theirs: &Summary, finished: &Finished) -> Vec<String> {
+fn notes(live: &DaemonAccount, theirs: &Summary, finished: &Finished) -> Vec<String> {
     let assumed = &finished.report.assumptions;
     let round_us = assumed.request_latency.max_us
         + assumed.response_latency.max_us

@@ -9,6 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use cambist_backtest::SIMULATED_INSTANCE;
 use cambist_core::MarketSpec;
 use cambist_core::action::Action;
 use cambist_core::event::Event;
@@ -23,7 +24,7 @@ use cambist_market_data::{self as data, Level, Timestamp, Visibility};
 use cambist_tape::{Entry, Reader};
 
 use super::growing::{Growing, GrowingFile};
-use super::live::LiveAccount;
+use crate::backtest::daemon_account::DaemonAccount;
 use crate::backtest::tape::trade_of;
 use crate::exit::{Exit, Failure};
 use crate::replay::is_own;
@@ -34,7 +35,7 @@ const WAITING_MAX: usize = 256;
 /// The daemon's account, and whether following it has failed.
 #[derive(Debug)]
 pub(super) struct Beside {
-    pub account: LiveAccount,
+    pub account: DaemonAccount,
     pub failure: Option<anyhow::Error>,
 }
 
@@ -62,7 +63,7 @@ impl Followed {
         });
         let arrivals = arrivals.collect();
         let beside = Arc::new(Mutex::new(Beside {
-            account: LiveAccount::new(markets),
+            account: DaemonAccount::new(markets),
             failure: None,
         }));
         let changed = Arc::new(Condvar::new());
@@ -288,6 +289,7 @@ impl Follower {
                 .map(|(index, _)| beside.account.specs[*index].clone());
             drop(beside);
             if let (Some((index, fill)), Some(spec)) = (fill, spec)
+                && fill.order.instance != SIMULATED_INSTANCE
                 && let Some(update) = trade_of(&spec, &fill)
             {
                 let at = self.time.now();

@@ -7,7 +7,6 @@
 mod comparison;
 mod follow;
 mod growing;
-mod live;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

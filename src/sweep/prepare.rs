@@ -40,7 +40,7 @@ pub fn prepare(inputs: &Inputs, sweep: &Path) -> anyhow::Result<Prepared> {
     let space = Space::load(sweep)?;
     let daemon = Daemon::load_for_data(&inputs.config)?;
     let bound = simulated::bound(&daemon)?;
-    let mut data = recordings(inputs, &bound.markets)?;
+    let (mut data, _) = recordings(inputs, &bound.markets)?;
     check_options(inputs, &data)?;
     if space.return_interval_s.saturating_mul(1_000) % inputs.sample != 0 {
         let what = format!(

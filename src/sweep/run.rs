@@ -296,7 +296,7 @@ pub fn run(plan: &Plan, spec: &RunSpec) -> anyhow::Result<Row> {
     let mut inputs = plan.inputs.clone();
     (inputs.from, inputs.to) = (spec.from, spec.to);
     let setup = match prepare_with(&inputs, &daemon) {
-        Ok(setup) => setup,
+        Ok((setup, _)) => setup,
         Err(error) => match error.downcast_ref::<ConfigError>() {
             Some(refused) => return Ok(row(values, Outcome::Refused(refused.reasons()))),
             None => return Err(error),

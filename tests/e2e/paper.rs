@@ -212,6 +212,36 @@ fn paper_trading_quotes_on_a_public_book_fills_beside_it_and_sends_nothing() {
     assert_eq!((code, &whole["equal"]), (0, &true.into()), "{whole} {log}");
     assert!(whole["events"].as_u64().unwrap() > 100, "{whole}");
     server.assert_only_read();
+    a_backtest_of_the_tape_knows_that_fills_were_simulated(&folder, &config, report);
+}
+
+/// Fills of paper trading happened at no exchange: they are not trades that fill orders of a backtest.
+fn a_backtest_of_the_tape_knows_that_fills_were_simulated(
+    folder: &Folder,
+    config: &str,
+    paper: &Value,
+) {
+    let tape = format!("tape:{}", folder.path().join("paper").display());
+    let out = folder.path().join("out").display().to_string();
+    let args = [
+        "backtest", "--json", "--config", config, "--data", &tape, "--out", &out, "--skip", "gap",
+    ];
+    let (code, page, log) = cambist(folder, "backtest", &args);
+    assert_eq!(code, 0, "{page} {log}");
+    let assumed = page["report"]["assumed"].to_string();
+    assert!(!assumed.contains("count as trades"), "{assumed}");
+    let recorded = &page["beside"]["recorded_runs"][0]["recorded"];
+    let [all, counted] = [&paper["fills"], &recorded["fills"]].map(|fills| fills.as_u64().unwrap());
+    assert!(counted > 0 && counted <= all, "{recorded} {paper}");
+    assert_eq!(recorded["simulated_fills"], recorded["fills"]);
+    let statement = format!("{counted} of the {counted} recorded fills of ETH-USDC were simulated");
+    let statements = page["beside"]["statements"].to_string();
+    assert!(statements.contains(&statement), "{statements}");
+    if counted == all {
+        for part in ["spread", "holdings", "fees", "total"] {
+            assert_eq!(recorded[part], paper["pnl_as_polled"][part], "{part}");
+        }
+    }
 }
 
 #[test]
@@ -244,6 +274,8 @@ fn a_public_book_that_does_not_answer_is_not_quoted_from() {
     let skipped = &report["data"][0]["skipped"][0];
     assert_eq!(skipped["kind"], "unavailable", "{report}");
     assert!(skipped["count"].as_u64() > Some(0), "{report}");
+    let outages = &report["data"][0]["outages"];
+    assert_eq!(outages["count"], 1, "{report}");
     server.assert_only_read();
 }
 

@@ -161,6 +161,7 @@ fn a_shadow_quotes_on_the_daemons_inputs_and_reports_the_difference_unknown_to_b
     }
     daemon.close_stdin();
     assert_eq!(daemon.end(SOON), 0, "{}", daemon.last_words());
+    let summary: Value = serde_json::from_str(&daemon.stdout()).unwrap();
 
     // The same tape as data of a backtest: the daemon's fills are trades there as well.
     let (config, out) = (
@@ -192,6 +193,28 @@ fn a_shadow_quotes_on_the_daemons_inputs_and_reports_the_difference_unknown_to_b
         assumed.contains("fills of the daemon that recorded the data count as trades"),
         "{assumed}"
     );
+    // What the daemon did is beside what the backtest did.
+    let run = &page["beside"]["recorded_runs"][0];
+    let recorded = &run["recorded"];
+    let [all, counted] = [&summary, recorded].map(|of| of["fills"].as_u64().unwrap());
+    // One that it learnt of after its last depth is after the end of the data.
+    assert!(
+        counted > 0 && (counted..=counted + 2).contains(&all),
+        "{run} {summary}"
+    );
+    if counted == all {
+        for part in ["spread", "holdings", "fees", "total"] {
+            assert_eq!(recorded[part], summary["pnl"][0][part], "{part}: {run}");
+        }
+    }
+    assert_eq!(
+        (&recorded["simulated_fills"], &run["unknown"]),
+        (&0.into(), &Value::Null)
+    );
+    assert_eq!(run["backtest"]["fills"], report["fills"]);
+    assert_eq!(run["backtest"]["total"], report["pnl"]["total"]);
+    let html = std::fs::read_to_string(stage.path("out/report.html")).unwrap();
+    assert!(html.contains("Beside the run that recorded the data"));
     stage.close();
 }
 

@@ -21,8 +21,9 @@ use cambist_core::{
 use crate::account::hash_of;
 use crate::engine_log::EngineLog;
 
-/// Instance number of our client order ids.
-const INSTANCE: u32 = 0x00ba_c7e5;
+/// Instance number of the client order ids of runs on a simulated exchange: backtests, paper trading, shadows. Fills of
+/// such orders on a tape happened nowhere else.
+pub const SIMULATED_INSTANCE: u32 = 0x00ba_c7e5;
 
 /// A request of the engine.
 #[derive(Clone, Debug)]
@@ -166,7 +167,7 @@ impl EngineLink {
             pools: Vec::new(),
             strategies: seats,
             seed: begin.seed,
-            instance: INSTANCE,
+            instance: SIMULATED_INSTANCE,
             next_number: 1,
             budget_left: None,
             next_slots: SortedMap::new(),

@@ -23,6 +23,11 @@ pub struct Finished {
 }
 
 impl Finished {
+    /// When the run began and ended.
+    pub const fn span(&self) -> (Timestamp, Timestamp) {
+        self.span
+    }
+
     /// The report as one self-contained HTML page. `kind` names the run (`Backtest`), `config` is the configuration as
     /// written, `program` the name of the program, `beside` how it compares with another run.
     pub fn html(&self, kind: &str, config: &str, program: &str, beside: Option<&Beside>) -> String {

@@ -43,7 +43,9 @@ pub use assumptions::{Assumptions, LatencyRange, RateLimit};
 pub use curves::Thinned;
 pub use data_defects::DataDefects;
 pub use end_state::{EndState, after_stop, share_before, share_text};
-pub use engine_link::{EngineObserver, Processes, RefusedAnswers, ViewAnswerer};
+pub use engine_link::{
+    EngineObserver, Processes, RefusedAnswers, SIMULATED_INSTANCE, ViewAnswerer,
+};
 pub use error::{BacktestError, Outside};
 pub use fee_bips::FeeBips;
 pub use finished::Finished;

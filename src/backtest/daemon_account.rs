@@ -1,4 +1,5 @@
-//! The daemon beside a shadow run, as its tape shows it: quotes, fills, and profit and loss since the shadow began.
+//! What a daemon did, as its tape shows it: quotes, fills, and profit and loss, beside a shadow run or a backtest on that
+//! tape.
 
 use cambist_core::event::{Amounts, Totals};
 use cambist_core::inspection::{Inspection, MarketInspection, OrderState};
@@ -7,13 +8,14 @@ use cambist_core::postings::Postings;
 use cambist_core::{Amount, MarketId, MarketSpec, Price, Side, Time, TokenId};
 use cambist_report::Session;
 
-/// What is known of the daemon. Markets and tokens are the shadow's.
+/// What is known of the daemon. Markets and tokens are those of the run beside it.
 #[derive(Debug)]
-pub(super) struct LiveAccount {
-    /// Its results since the shadow began.
+pub struct DaemonAccount {
+    /// Its results since the run began.
     pub session: Session,
-    /// By market of the shadow.
-    pub markets: Vec<LiveMarket>,
+    /// By market of the run.
+    pub markets: Vec<DaemonMarket>,
+    /// Those markets.
     pub specs: Vec<MarketSpec>,
     totals: Totals,
     /// Set once the daemon is ready and its depth is known.
@@ -22,11 +24,11 @@ pub(super) struct LiveAccount {
     pub opening_equity: Option<Amount>,
     /// Requests that its budget had sent at the opening, and at the last status.
     pub requests: Option<[u64; 2]>,
-    /// Number of starts of the daemon since the shadow began.
+    /// Number of starts of the daemon since the run began.
     pub restarts: u64,
     /// Segments that were removed before they were read.
     pub missed: bool,
-    /// Joins and exits of pools, which the shadow has none of.
+    /// Joins and exits of pools, which the run has none of.
     pub pool_transactions: u64,
     /// Deposits, withdrawals and manual trades: neither profit nor loss.
     pub flows: u64,
@@ -36,18 +38,19 @@ pub(super) struct LiveAccount {
 
 /// One market.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct LiveMarket {
+pub struct DaemonMarket {
     /// Mid of the last accepted depth in half ticks.
     pub mid: Option<u64>,
     /// Best own prices that rest.
     pub quotes: [Option<Price>; 2],
 }
 
-impl LiveAccount {
-    pub(super) fn new(specs: &[MarketSpec]) -> Self {
+impl DaemonAccount {
+    /// Without an opening, in these markets.
+    pub fn new(specs: &[MarketSpec]) -> Self {
         Self {
             session: Session::new(specs),
-            markets: vec![LiveMarket::default(); specs.len()],
+            markets: vec![DaemonMarket::default(); specs.len()],
             specs: specs.to_vec(),
             totals: Totals::new(),
             opening: None,
@@ -62,7 +65,7 @@ impl LiveAccount {
     }
 
     /// Takes the balances of the daemon as the opening of both; false while they are not known.
-    pub(super) fn open(&mut self, now: Time, inspection: &Inspection) -> bool {
+    pub fn open(&mut self, now: Time, inspection: &Inspection) -> bool {
         if self.opening.is_some() {
             return true;
         }
@@ -106,12 +109,12 @@ impl LiveAccount {
     }
 
     /// Takes quotes and mids.
-    pub(super) fn see(&mut self, now: Time, inspection: &Inspection) {
+    pub fn see(&mut self, now: Time, inspection: &Inspection) {
         for found in &inspection.markets {
             let Some(index) = self.own(&found.market) else {
                 continue;
             };
-            self.markets[index] = LiveMarket {
+            self.markets[index] = DaemonMarket {
                 mid: found.mid,
                 quotes: Side::BOTH.map(|side| best(found, side)),
             };
@@ -144,8 +147,8 @@ impl LiveAccount {
         }
     }
 
-    /// Takes a notification of the daemon. `markets` are its own. Returns a fill as one of the shadow's market.
-    pub(super) fn observe(
+    /// Takes a notification of the daemon. `markets` are its own. Returns a fill as one of the run's market.
+    pub fn observe(
         &mut self,
         now: Time,
         notification: &Notification,
@@ -183,7 +186,7 @@ impl LiveAccount {
         None
     }
 
-    /// The shadow's number of a token of the daemon.
+    /// The run's number of a token of the daemon.
     fn token(&self, theirs: TokenId, markets: &[MarketSpec]) -> Option<TokenId> {
         let named = markets
             .iter()
@@ -196,13 +199,13 @@ impl LiveAccount {
     }
 
     /// Units held of a token by the fills since the opening.
-    pub(super) fn held(&self, token: TokenId) -> Amount {
+    pub fn held(&self, token: TokenId) -> Amount {
         let booked = self.totals.get(&token).copied().unwrap_or(0);
         Amount::try_from(booked).unwrap_or(0)
     }
 
     /// Value of all holdings at the mids, in quote units; `None` while a mid is missing.
-    pub(super) fn equity(&self) -> Option<Amount> {
+    pub fn equity(&self) -> Option<Amount> {
         let mut equity = self.held(self.specs.first()?.quote.id);
         let mut counted = vec![self.specs.first()?.quote.id];
         for (spec, market) in self.specs.iter().zip(&self.markets) {
@@ -220,7 +223,7 @@ impl LiveAccount {
     }
 
     /// The market with this number.
-    pub(super) fn market(&self, id: MarketId) -> LiveMarket {
+    pub fn market(&self, id: MarketId) -> DaemonMarket {
         let found = self.markets.get(usize::from(id.0));
         found.copied().unwrap_or_default()
     }
