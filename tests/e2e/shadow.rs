@@ -163,9 +163,19 @@ fn a_shadow_quotes_on_the_daemons_inputs_and_reports_the_difference_unknown_to_b
     assert_eq!(daemon.end(SOON), 0, "{}", daemon.last_words());
     let summary: Value = serde_json::from_str(&daemon.stdout()).unwrap();
 
-    // The same tape as data of a backtest: the daemon's fills are trades there as well.
+    a_backtest_of_the_tape_is_beside_what_the_daemon_did(&stage, &same, &summary);
+    stage.close();
+}
+
+/// The same tape as data of a backtest: the daemon's fills are trades there as well. `summary` is what the daemon stated at
+/// its end.
+fn a_backtest_of_the_tape_is_beside_what_the_daemon_did(
+    stage: &Stage,
+    config: &std::path::Path,
+    summary: &Value,
+) {
     let (config, out) = (
-        same.display().to_string(),
+        config.display().to_string(),
         stage.path("out").display().to_string(),
     );
     let tape = format!("tape:{}", stage.path("daemon-tape").display());
@@ -196,7 +206,7 @@ fn a_shadow_quotes_on_the_daemons_inputs_and_reports_the_difference_unknown_to_b
     // What the daemon did is beside what the backtest did.
     let run = &page["beside"]["recorded_runs"][0];
     let recorded = &run["recorded"];
-    let [all, counted] = [&summary, recorded].map(|of| of["fills"].as_u64().unwrap());
+    let [all, counted] = [summary, recorded].map(|of| of["fills"].as_u64().unwrap());
     // One that it learnt of after its last depth is after the end of the data.
     assert!(
         counted > 0 && (counted..=counted + 2).contains(&all),
@@ -215,7 +225,6 @@ fn a_shadow_quotes_on_the_daemons_inputs_and_reports_the_difference_unknown_to_b
     assert_eq!(run["backtest"]["total"], report["pnl"]["total"]);
     let html = std::fs::read_to_string(stage.path("out/report.html")).unwrap();
     assert!(html.contains("Beside the run that recorded the data"));
-    stage.close();
 }
 
 #[test]

@@ -188,9 +188,10 @@ impl OutageReport {
     /// In words; `None` if there was none.
     pub fn text(&self, duration_s: f64) -> Option<String> {
         let from = self.longest_from.as_ref()?;
-        let share = match duration_s > 0.0 {
-            true => format!(" ({:.1} % of the run)", self.total_s / duration_s * 100.0),
-            false => String::new(),
+        let share = if duration_s > 0.0 {
+            format!(" ({:.1} % of the run)", self.total_s / duration_s * 100.0)
+        } else {
+            String::new()
         };
         let times = if self.count == 1 { "time" } else { "times" };
         Some(format!(

@@ -172,17 +172,14 @@ impl Backtest {
             &assumptions,
             kept_ms,
         )?;
-        let age_max_ms = setup.engine.poll.depth_age_max_ms;
-        let outages = feeds.iter();
-        let outages = outages.map(|feed| Outages::new(age_max_ms, feed.is_snapshots()));
-        let outages = outages.collect();
         let limits = setup.engine.markets.iter();
         let bands = limits.map(|limits| [limits.price_min, limits.price_max]);
         Ok(Self {
             exchange,
             bands: bands.collect(),
             performance: Performance::new(&setup.markets, &setup.opening),
-            depth_ms: setup.engine.poll.depth_ms,
+            outages: outages(&feeds, engine.poll.depth_age_max_ms),
+            depth_ms: engine.poll.depth_ms,
             timeout_nanos: nanos(engine.request_timeout_ms * 1_000),
             setup: Some(Begin {
                 config: setup.engine,
@@ -222,7 +219,6 @@ impl Backtest {
             fills_without_mid: 0,
             markouts: Markouts::default(),
             curves: Curves::new(kinds.len()),
-            outages,
             opening: setup.opening,
             executions: Vec::new(),
             outputs: Vec::new(),
@@ -755,6 +751,13 @@ impl Backtest {
         self.origin
             .plus_nanos(nanos(at.micros_since(self.engine_origin)))
     }
+}
+
+/// None was found yet. A book is too old for quotes after `age_max_ms`.
+fn outages(feeds: &[Feed], age_max_ms: u64) -> Vec<Outages> {
+    let each = feeds.iter();
+    each.map(|feed| Outages::new(age_max_ms, feed.is_snapshots()))
+        .collect()
 }
 
 /// A clock as in a response header: whole seconds.

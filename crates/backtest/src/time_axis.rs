@@ -261,7 +261,7 @@ mod tests {
                         let part = tick.time.nanos_since(span.0) as f64 / nanos as f64;
                         part * WIDTH
                     };
-                    let half = |text: &str| text.len() as f64 * PER_CHAR / 2.0;
+                    let half = |text: &str| text.chars().map(|_| PER_CHAR / 2.0).sum::<f64>();
                     for pair in ticks.windows(2) {
                         let apart = x(&pair[1]) - x(&pair[0]);
                         assert!(
