@@ -162,7 +162,9 @@ impl Recorded {
             Read::Actions(..) if std::mem::take(&mut self.just_opened) => {}
             Read::Actions(notifications, markets) => {
                 let now = self.clock(time);
-                let Some(account) = &mut self.account else {
+                let account = self.account.as_mut();
+                // What happened before is in the opening.
+                let Some(account) = account.filter(|account| account.opening.is_some()) else {
                     return;
                 };
                 for notification in notifications {

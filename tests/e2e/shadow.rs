@@ -207,13 +207,13 @@ fn a_backtest_of_the_tape_is_beside_what_the_daemon_did(
     let run = &page["beside"]["recorded_runs"][0];
     let recorded = &run["recorded"];
     let [all, counted] = [summary, recorded].map(|of| of["fills"].as_u64().unwrap());
-    // One that it learnt of after its last depth is after the end of the data.
+    // One that it learnt of after its last depth is after the end of the data, and so is a later mid for what it held.
     assert!(
         counted > 0 && (counted..=counted + 2).contains(&all),
         "{run} {summary}"
     );
     if counted == all {
-        for part in ["spread", "holdings", "fees", "total"] {
+        for part in ["spread", "fees"] {
             assert_eq!(recorded[part], summary["pnl"][0][part], "{part}: {run}");
         }
     }

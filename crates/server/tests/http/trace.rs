@@ -51,6 +51,7 @@ struct Replayed {
     /// Those of them that a sync covers.
     synced: u64,
     answers: u64,
+    /// Syncs that covered inputs which none had covered before.
     syncs: u64,
     /// Answers that exceeded the synced inputs when they left.
     early: Vec<u64>,
@@ -83,8 +84,8 @@ fn replay(records: &[Record]) -> Replayed {
             }
             (Call::Sync, Phase::Ended) => {
                 let covered = syncing.remove(&record.thread);
-                if record.succeeded() {
-                    replayed.synced = replayed.synced.max(covered.unwrap());
+                if record.succeeded() && covered.unwrap() > replayed.synced {
+                    replayed.synced = covered.unwrap();
                     replayed.syncs += 1;
                 }
             }
