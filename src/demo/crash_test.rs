@@ -87,6 +87,10 @@ pub struct Crash {
     pub recovery_s: f64,
     /// The allowed time: 3 s, and what the fence requires if an order has to wait for it.
     pub recovery_max_s: f64,
+    /// Time after that in which a side was withheld because the start still compared orders and balances: a venue of
+    /// few requests may show both sides before.
+    #[serde(skip)]
+    pub recovering: Duration,
     /// Number of orders that exist twice.
     pub doubled: u64,
     /// Number of orders, or fills of them, that the daemon does not know.
@@ -235,6 +239,7 @@ impl Killed {
             unknown,
             recovery_s: recovery.as_secs_f64(),
             recovery_max_s: recovery_max.as_secs_f64(),
+            recovering: Duration::ZERO,
             doubled: 0,
             forgotten: 0,
             findings: Findings {

@@ -57,7 +57,9 @@ pub fn problems(
     Ok(match promise {
         Promise::Quotes => {
             let duration_s = summary.duration_s;
-            let recovery_s = crash.map_or(0.0, |crash| crash.recovery_s);
+            let recovery_s = crash.map_or(0.0, |crash| {
+                crash.recovery_s + crash.recovering.as_secs_f64()
+            });
             let excused_s = recovery_s + (excused + venue.before_quotes()).as_secs_f64();
             let ratio = outside(summary.quoted_both_sides_ratio, duration_s, excused_s);
             let none = duration_s >= SUBMITTED_FROM_S && summary.orders.submitted == 0;

@@ -150,8 +150,9 @@ impl<V: Venue> Stage<'_, V> {
                 self.end_fault(fault, EndedBy::Time).await?;
             }
             if observed.elapsed() >= OBSERVE_EVERY {
-                observed = Instant::now();
+                let since = std::mem::replace(&mut observed, Instant::now());
                 self.observe().await;
+                self.count_recovery(observed - since).await;
             }
             if now >= next {
                 next = now + Duration::from_secs(1);
@@ -160,6 +161,15 @@ impl<V: Venue> Stage<'_, V> {
                     self.screen.line(&format!("{s:>4} s{SEPARATOR}{line}"));
                 }
             }
+        }
+    }
+
+    /// After the kill: whether the start of the daemon went on in the time that has passed.
+    async fn count_recovery(&mut self, passed: Duration) {
+        if let Some(crash) = &mut self.crash
+            && status::is_recovering(&self.metrics).await
+        {
+            crash.recovering += passed;
         }
     }
 

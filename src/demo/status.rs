@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cambist_core::control::Control;
 use cambist_strategies::Promise;
 use serde_json::Value;
 
@@ -52,7 +53,45 @@ pub async fn does(address: &str, promise: Promise, venue: &impl Venue) -> bool {
         && markets.is_some_and(|markets| !markets.is_empty() && markets.iter().all(both))
 }
 
+/// Whether the daemon quotes less because its start still compares orders and balances.
+pub async fn is_recovering(address: &str) -> bool {
+    page(address).await.is_some_and(|page| recovers(&page))
+}
+
+/// Whether a side of any market is withheld for that reason.
+fn recovers(page: &Value) -> bool {
+    let markets = page.get("markets").and_then(Value::as_array);
+    let mut markets = markets.into_iter().flatten();
+    markets.any(|market| {
+        let sides = ["buy", "sell"];
+        let mut reasons = sides
+            .map(|side| &market["withheld"][side]["reason"])
+            .into_iter();
+        reasons.any(|reason| reason == Control::Recovering.name())
+    })
+}
+
 /// The page; `None` if it is not available now.
 async fn page(address: &str) -> Option<Value> {
     local_page::fetch(address, "/status", TIMEOUT).await.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_start_goes_on_while_a_side_is_withheld_for_it() {
+        let page = |buy: Option<&str>, sell: Option<&str>| {
+            let side =
+                |reason: Option<&str>| json!(reason.map(|reason| json!({ "reason": reason })));
+            json!({"markets": [{"withheld": {"buy": side(buy), "sell": side(sell)}}]})
+        };
+        assert!(recovers(&page(None, Some("recovering"))));
+        assert!(recovers(&page(Some("recovering"), None)));
+        assert!(!recovers(&page(Some("trading_counter"), None)));
+        assert!(!recovers(&page(None, None)) && !recovers(&json!({})));
+    }
 }
